@@ -1,0 +1,52 @@
+"""The whole plug-in surface of a backend."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from reconciler.model.capabilities import Capabilities
+from reconciler.model.change import Change
+from reconciler.model.ident import Ident, Kind
+from reconciler.model.observed import Gap, Observation, Scope
+
+
+@dataclass(frozen=True, slots=True)
+class WriteContext:
+    """Who writes: recorded in dataset commits and in the tag set before a destructive or rewriting change."""
+
+    plan_id: str = ""
+    step_id: str = ""
+    tag: str | None = None
+    """When given, the dataset's version is tagged with this name before the change (kept if it exists)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Dataset versions around the write, where there is a dataset."""
+
+    version_before: int | None = None
+    version_after: int | None = None
+
+
+class Catalog(Protocol):
+    @property
+    def capabilities(self) -> Capabilities: ...
+
+    def scan(self, scope: Scope) -> Iterator[Observation | Gap]:
+        """Everything in the catalog, in bulk. An object that cannot be read is Unreadable, a listing that cannot be
+        finished is a Gap; neither raises. Raises CatalogError only when nothing at all can be said.
+        Yields Present and Unreadable, and Detached for tables of `scope.detail`; never Absent."""
+
+    def read(self, keys: Sequence[tuple[Kind, Ident]], scope: Scope) -> Iterator[Observation]:
+        """These objects now, one observation each, Absent included. Never answers from a cache that predates the call.
+        A namespace's children for a RESTRICT check come from `children`."""
+
+    def children(self, ident: Ident) -> Sequence[str]:
+        """Names of everything directly inside, from the raw listing: foreign and unreadable objects too."""
+
+    def apply(self, change: Change, context: WriteContext) -> Written:
+        """One mutation. Raises CatalogError only. Safe to send again after an unknown outcome."""
+
+    def close(self) -> None: ...

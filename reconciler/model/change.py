@@ -1,0 +1,222 @@
+"""The closed set of changes. A change is one mutation of one object; a catalog applies it, nothing else does.
+
+Every change knows its plan `action`. `encode` / `decode` in `model.plan_json` turn it into the `after` of a step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from reconciler.model.arrow import ArrowType, Field
+from reconciler.model.ident import Ident, Kind
+from reconciler.model.state import Index, Marks
+
+
+@dataclass(frozen=True, slots=True)
+class CreateNamespace:
+    action: ClassVar[str] = "create_namespace"
+    kind: ClassVar[Kind] = "Namespace"
+    ident: Ident
+    properties: Mapping[str, str]
+    marks: Marks
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateNamespace:
+    """Sets and removes properties and replaces the marks, in one write."""
+
+    action: ClassVar[str] = "update_namespace"
+    kind: ClassVar[Kind] = "Namespace"
+    ident: Ident
+    set: Mapping[str, str]
+    unset: tuple[str, ...]
+    marks: Marks
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptNamespace:
+    action: ClassVar[str] = "adopt"
+    kind: ClassVar[Kind] = "Namespace"
+    ident: Ident
+    marks: Marks
+
+
+@dataclass(frozen=True, slots=True)
+class DropNamespace:
+    """RESTRICT: fails with NamespaceNotEmpty when anything at all is inside."""
+
+    action: ClassVar[str] = "drop_namespace"
+    kind: ClassVar[Kind] = "Namespace"
+    ident: Ident
+
+
+@dataclass(frozen=True, slots=True)
+class DeclareTable:
+    """A new catalog entry. `location`: data that exists already (reattach, register); None lets the catalog choose."""
+
+    action: ClassVar[str] = "declare_table"
+    kind: ClassVar[Kind] = "Table"
+    ident: Ident
+    properties: Mapping[str, str]
+    marks: Marks
+    location: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateTable:
+    """Catalog side: sets and removes properties and replaces the marks, in one write."""
+
+    action: ClassVar[str] = "update_table"
+    kind: ClassVar[Kind] = "Table"
+    ident: Ident
+    set: Mapping[str, str]
+    unset: tuple[str, ...]
+    marks: Marks
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateDataset:
+    """Dataset side: one commit. A value of None removes the key. `fields` maps a column path to its metadata;
+    a column's comment is its metadata key `comment`."""
+
+    action: ClassVar[str] = "update_table"
+    kind: ClassVar[Kind] = "Table"
+    ident: Ident
+    config: Mapping[str, str | None]
+    schema_metadata: Mapping[str, str | None]
+    fields: Mapping[str, Mapping[str, str | None]]
+    owner: str
+    applied: tuple[str, ...]
+    indexes: tuple[Index, ...] | None = None
+    """When given: the definitions to record for the indexes we declared."""
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptTable:
+    """Writes the marks on the catalog entry and, where there is one, on the dataset."""
+
+    action: ClassVar[str] = "adopt"
+    kind: ClassVar[Kind] = "Table"
+    ident: Ident
+    marks: Marks
+
+
+@dataclass(frozen=True, slots=True)
+class RenameTable:
+    """`ident` is the new identifier."""
+
+    action: ClassVar[str] = "rename_table"
+    kind: ClassVar[Kind] = "Table"
+    ident: Ident
+    source: Ident
+
+
+@dataclass(frozen=True, slots=True)
+class DeregisterTable:
+    """Removes the catalog entry and keeps the data, always; the catalog remembers where the data is."""
+
+    action: ClassVar[str] = "deregister_table"
+    kind: ClassVar[Kind] = "Table"
+    ident: Ident
+
+
+@dataclass(frozen=True, slots=True)
+class CreateDataset:
+    """Writes the empty dataset at the declared location. Never over an existing one."""
+
+    action: ClassVar[str] = "create_dataset"
+    kind: ClassVar[Kind] = "Table"
+    ident: Ident
+    fields: tuple[Field, ...]
+    schema_metadata: Mapping[str, str]
+    config: Mapping[str, str]
+    owner: str
+    applied: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AddColumns:
+    """Nullable columns, filled with nulls: metadata only."""
+
+    action: ClassVar[str] = "add_columns"
+    kind: ClassVar[Kind] = "Table"
+    ident: Ident
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnAlteration:
+    """None leaves that aspect alone. `path` is the name before the rename."""
+
+    path: str
+    rename: str | None = None
+    type: ArrowType | None = None
+    nullable: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AlterColumns:
+    """Renames, casts that pylance does in place, nullability."""
+
+    action: ClassVar[str] = "alter_columns"
+    kind: ClassVar[Kind] = "Table"
+    ident: Ident
+    columns: tuple[ColumnAlteration, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DropColumns:
+    action: ClassVar[str] = "drop_columns"
+    kind: ClassVar[Kind] = "Table"
+    ident: Ident
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CreateIndex:
+    action: ClassVar[str] = "create_index"
+    kind: ClassVar[Kind] = "Table"
+    ident: Ident
+    index: Index
+
+
+@dataclass(frozen=True, slots=True)
+class DropIndex:
+    action: ClassVar[str] = "drop_index"
+    kind: ClassVar[Kind] = "Table"
+    ident: Ident
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class BackfillColumns:
+    """Data plane: new columns whose values for existing rows come from SQL (`Field.default`)."""
+
+    action: ClassVar[str] = "backfill_columns"
+    kind: ClassVar[Kind] = "Table"
+    ident: Ident
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RewriteColumns:
+    """Data plane: type changes that pylance refuses to do in place, nested columns to be added."""
+
+    action: ClassVar[str] = "rewrite_columns"
+    kind: ClassVar[Kind] = "Table"
+    ident: Ident
+    fields: tuple[Field, ...]
+    """The whole new top-level columns."""
+
+
+Change = (
+    CreateNamespace | UpdateNamespace | AdoptNamespace | DropNamespace
+    | DeclareTable | UpdateTable | UpdateDataset | AdoptTable | RenameTable | DeregisterTable
+    | CreateDataset | AddColumns | AlterColumns | DropColumns | CreateIndex | DropIndex
+    | BackfillColumns | RewriteColumns
+)  # fmt: skip
+
+DATA_PLANE = (BackfillColumns, RewriteColumns)
+DELETES = (DropNamespace, DeregisterTable)

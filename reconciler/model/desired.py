@@ -1,0 +1,90 @@
+"""The manifests as values: what the user wants, with the place it was written at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from reconciler.model.arrow import Field
+from reconciler.model.diagnostic import Source
+from reconciler.model.ident import Ident
+from reconciler.model.state import EMPTY, Index
+
+DEFAULT_OWNER = "default"
+
+AllowWord = Literal[
+    "drop_column", "narrow_type", "set_not_null", "drop_index", "replace_table", "drop_namespace", "purge_data"
+]
+ALLOW_WORDS: tuple[AllowWord, ...] = (
+    "drop_column", "narrow_type", "set_not_null", "drop_index", "replace_table", "drop_namespace", "purge_data",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Management:
+    owner: str = DEFAULT_OWNER
+    adopt: bool = False
+    ignore: tuple[str, ...] = ()
+    max_deletes: int = 10
+    max_delete_percent: float = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogSpec:
+    name: str
+    type: str
+    options: Mapping[str, object]
+    """Spec keys other than `type` and `management`, flat, as written: `${env:}` and `${file:}` unresolved."""
+    management: Management
+    source: Source
+    management_written: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class DesiredNamespace:
+    catalog: str
+    ident: Ident
+    source: Source
+    properties: Mapping[str, str] = EMPTY
+    """`spec.description` included, under `description`."""
+    absent: bool = False
+    protect: bool | None = None
+    """None: the manifest does not say, the live mark stays as it is."""
+    renamed_from: Ident | None = None
+    ignore_differences: tuple[str, ...] = ()
+    allow: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DesiredTable:
+    catalog: str
+    ident: Ident
+    source: Source
+    properties: Mapping[str, str] = EMPTY
+    location: str | None = None
+    fields: tuple[Field, ...] | None = None
+    """None: the manifest declares no schema; the table is declared in the catalog only and its schema is not compared."""
+    at_least: bool = False
+    """`schemaMode: at_least`: live columns that are not declared stay."""
+    indexes: tuple[Index, ...] = ()
+    config: Mapping[str, str] = EMPTY
+    schema_metadata: Mapping[str, str] = EMPTY
+    absent: bool = False
+    protect: bool | None = None
+    renamed_from: Ident | None = None
+    ignore_differences: tuple[str, ...] = ()
+    allow: tuple[str, ...] = ()
+
+
+DesiredObject = DesiredNamespace | DesiredTable
+
+
+@dataclass(frozen=True, slots=True)
+class Desired:
+    catalogs: Mapping[str, CatalogSpec]
+    namespaces: Mapping[str, Mapping[Ident, DesiredNamespace]]
+    """By catalog name; a catalog without objects may be missing."""
+    tables: Mapping[str, Mapping[Ident, DesiredTable]]
+    digest: str = ""
+    """`sha256:` over the documents, independent of file layout and order."""

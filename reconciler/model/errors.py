@@ -1,0 +1,64 @@
+"""The error taxonomy: what a catalog may raise. Codes are the Lance namespace codes."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class Code(IntEnum):
+    UNSUPPORTED = 0
+    NAMESPACE_NOT_FOUND = 1
+    NAMESPACE_ALREADY_EXISTS = 2
+    NAMESPACE_NOT_EMPTY = 3
+    TABLE_NOT_FOUND = 4
+    TABLE_ALREADY_EXISTS = 5
+    TABLE_INDEX_NOT_FOUND = 6
+    TABLE_INDEX_ALREADY_EXISTS = 7
+    TABLE_TAG_NOT_FOUND = 8
+    TABLE_TAG_ALREADY_EXISTS = 9
+    TRANSACTION_NOT_FOUND = 10
+    TABLE_VERSION_NOT_FOUND = 11
+    TABLE_COLUMN_NOT_FOUND = 12
+    INVALID_INPUT = 13
+    CONCURRENT_MODIFICATION = 14
+    PERMISSION_DENIED = 15
+    UNAUTHENTICATED = 16
+    SERVICE_UNAVAILABLE = 17
+    INTERNAL = 18
+    INVALID_TABLE_STATE = 19
+    TABLE_SCHEMA_VALIDATION_ERROR = 20
+    THROTTLING = 21
+    TABLE_BRANCH_NOT_FOUND = 22
+    TABLE_BRANCH_ALREADY_EXISTS = 23
+
+    @property
+    def title(self) -> str:
+        """The spec's spelling: NamespaceNotFound."""
+        return "".join(part.capitalize() for part in self.name.split("_"))
+
+
+RETRYABLE = frozenset({Code.SERVICE_UNAVAILABLE, Code.THROTTLING, Code.CONCURRENT_MODIFICATION})
+
+
+class CatalogError(Exception):
+    """The only exception a catalog raises.
+
+    `unknown_outcome`: a write may have landed although it failed (time-out, cut connection, 5xx): re-read, never
+    conclude. `retry_after`: seconds a server asked us to wait.
+    """
+
+    def __init__(
+        self, code: Code, message: str, *, unknown_outcome: bool = False, retry_after: float | None = None
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.unknown_outcome = unknown_outcome
+        self.retry_after = retry_after
+
+    @property
+    def retryable(self) -> bool:
+        return self.code in RETRYABLE
+
+    def to_json(self) -> dict[str, object]:
+        return {"code": int(self.code), "name": self.code.title, "message": self.message}

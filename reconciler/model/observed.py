@@ -1,0 +1,81 @@
+"""What a read of a catalog found. Absence is a finding of its own, never the result of an error."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from reconciler.model.errors import Code
+from reconciler.model.ident import Ident, Kind
+from reconciler.model.state import DatasetState, NamespaceState, TableState
+
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    state: NamespaceState | TableState
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """The catalog was asked, answered, and does not have it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Detached:
+    """Not in the catalog, but its data is: a table that was deregistered, or a dataset at a declared location."""
+
+    location: str
+    dataset: DatasetState
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """It exists and could not be read. Blocks every step on it, counts as a child, is never taken for absent."""
+
+    code: Code
+    message: str
+
+
+Finding = Present | Absent | Detached | Unreadable
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    kind: Kind
+    ident: Ident
+    finding: Finding
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """The listing below `ident` is incomplete: nothing below it may be called absent or deleted."""
+
+    ident: Ident
+    code: Code
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a scan has to cover.
+
+    `detail`: tables whose dataset is to be opened (the declared ones); all others are listed with their catalog
+    properties only. `locations`: datasets to look for when the table is not in the catalog. `ignore`: dotted globs.
+    """
+
+    detail: frozenset[Ident] = frozenset()
+    locations: Mapping[Ident, str] = field(default_factory=lambda: MappingProxyType({}))
+    ignore: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One catalog as observed."""
+
+    namespaces: Mapping[Ident, Present | Unreadable]
+    tables: Mapping[Ident, Present | Detached | Unreadable]
+    gaps: tuple[Gap, ...] = ()
+
+    def complete_below(self, ident: Ident) -> bool:
+        return not any(g.ident[: len(ident)] == ident or ident[: len(g.ident)] == g.ident for g in self.gaps)

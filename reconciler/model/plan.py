@@ -1,0 +1,125 @@
+"""The plan: complete, plain data. Apply runs what is in here and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from reconciler.model.change import DATA_PLANE, DELETES, Change
+from reconciler.model.diagnostic import Source
+from reconciler.model.ident import ObjectKey
+
+FORMAT_VERSION = "1.0"
+
+Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+Risk = Literal["safe", "metadata", "rewrite", "destructive"]
+Verdict = Literal["allowed", "blocked", "unsupported"]
+
+
+@dataclass(frozen=True, slots=True)
+class Expect:
+    """What an object looks like before a step: `absent`, `present` or `detached`, with the fingerprint of what the
+    planner compared. A namespace that is to be dropped is fingerprinted with its children."""
+
+    state: Literal["absent", "present", "detached"]
+    fingerprint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    id: str
+    catalog: str
+    change: Change
+    risk: Risk
+    reason: str
+    verdict: Verdict
+    blocked_by: str | None
+    """A stable word: why the step is not allowed (None when it is)."""
+    needs: tuple[str, ...]
+    """Step ids that must be done before. Every delete also waits for every create and update."""
+    expect: Expect
+    yields: Expect
+    """The object right after this step, by simulation."""
+    via: tuple[str, ...]
+    """Fingerprints the object may have in between, when the step is more than one write."""
+    before: Json
+    after: Json
+    source: Source | None
+
+    @property
+    def action(self) -> str:
+        return self.change.action
+
+    @property
+    def key(self) -> ObjectKey:
+        return ObjectKey(self.catalog, self.change.ident, self.change.kind)
+
+    @property
+    def plane(self) -> Literal["control", "data"]:
+        return "data" if isinstance(self.change, DATA_PLANE) else "control"
+
+    @property
+    def deletes(self) -> bool:
+        return isinstance(self.change, DELETES)
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogSummary:
+    """`spec` is the spec as written: secrets, `${env:}` and `${file:}` unresolved."""
+
+    type: str
+    complete: bool
+    namespaces: int
+    tables: int
+    spec: Mapping[str, Json]
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Counts objects, not steps. An object counts under create, update or delete by its allowed steps."""
+
+    create: int = 0
+    update: int = 0
+    delete: int = 0
+    blocked: int = 0
+    unsupported: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    plan_id: str
+    tool_version: str
+    manifests_digest: str
+    catalogs: Mapping[str, CatalogSummary]
+    steps: tuple[Step, ...]
+    orphans: tuple[ObjectKey, ...]
+    unowned: tuple[ObjectKey, ...]
+    summary: Summary
+
+    @property
+    def has_changes(self) -> bool:
+        return bool(self.steps)
+
+    @property
+    def refused(self) -> str | None:
+        """A threshold stops the whole run: the reason, or None."""
+        return next((s.reason for s in self.steps if s.blocked_by == THRESHOLD), None)
+
+
+# The stable words of `blocked_by`.
+ADOPT = "adopt"
+FOREIGN_OWNER = "foreign_owner"
+OWNER_NOT_SET = "owner_not_set"
+PROTECTED = "protected"
+THRESHOLD = "threshold"
+UNREADABLE = "unreadable"
+INCOMPLETE = "incomplete_listing"
+NOT_EMPTY = "not_empty"
+TWO_APPLIES = "needs_two_applies"
+RENAME_CONFLICT = "rename_conflict"
+PARENT_BLOCKED = "needs_blocked_step"
+DATA_PLANE_MISSING = "data_plane"
+ALLOW = "allow:"
+"""Followed by the allow word that is missing."""

@@ -1,0 +1,77 @@
+"""What a run of apply did: always written, also after a failure or a signal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from reconciler.model.plan import FORMAT_VERSION, Json, Step
+
+Status = Literal["done", "skipped", "failed", "unknown", "not_run"]
+Outcome = Literal["applied", "no_changes", "partial", "refused", "stale", "failed", "interrupted"]
+
+
+@dataclass(frozen=True, slots=True)
+class StepError:
+    code: int
+    name: str
+    message: str
+
+    def to_json(self) -> dict[str, Json]:
+        return {"code": self.code, "name": self.name, "message": self.message}
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    step: Step
+    status: Status
+    error: StepError | None = None
+    attempts: int = 0
+    seconds: float = 0.0
+    version_before: int | None = None
+    version_after: int | None = None
+    tag: str | None = None
+    """The tag that holds the version before a destructive or rewriting step."""
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "id": self.step.id,
+            "action": self.step.action,
+            "catalog": self.step.catalog,
+            "object": {"kind": self.step.change.kind, "id": list(self.step.change.ident)},
+            "status": self.status,
+            "error": self.error.to_json() if self.error else None,
+            "attempts": self.attempts,
+            "seconds": round(self.seconds, 3),
+            "version_before": self.version_before,
+            "version_after": self.version_after,
+            "tag": self.tag,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    plan_id: str
+    outcome: Outcome
+    steps: tuple[StepResult, ...]
+    message: str = ""
+    """One sentence for a person: why the run ended as it did."""
+
+    def count(self, status: Status) -> int:
+        return sum(1 for s in self.steps if s.status == status)
+
+    def to_json(self) -> dict[str, Json]:
+        statuses: tuple[Status, ...] = ("done", "skipped", "failed", "unknown", "not_run")
+        return {
+            "format_version": FORMAT_VERSION,
+            "plan_id": self.plan_id,
+            "outcome": self.outcome,
+            "message": self.message,
+            "steps": [s.to_json() for s in self.steps],
+            "summary": {s: self.count(s) for s in statuses},
+        }
+
+
+EXIT_CODES: dict[Outcome, int] = {
+    "applied": 0, "no_changes": 0, "failed": 1, "refused": 3, "stale": 4, "partial": 5, "interrupted": 130,
+}  # fmt: skip

@@ -1,0 +1,94 @@
+"""What a namespace or a table is, desired or live: the values that the planner compares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from types import MappingProxyType
+from typing import Final, Literal
+
+from reconciler.model.arrow import Field
+
+EMPTY: Mapping[str, str] = MappingProxyType({})
+
+OWNER_KEY = "reconciler.owner"
+PROTECT_KEY = "reconciler.protect"
+APPLIED_KEY = "reconciler.applied-keys"
+RESERVED_PREFIX = "reconciler."
+DESCRIPTION_KEY = "description"
+"""`spec.description` is this property; a backend with a native comment maps it there."""
+
+
+class Unknown(Enum):
+    """A value the backend cannot show (or that does not exist yet). It never produces a change."""
+
+    UNKNOWN = "unknown"
+
+
+UNKNOWN: Final = Unknown.UNKNOWN
+
+Param = str | int | float | bool
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """Our own notes on a live object. The backend decides where they are stored."""
+
+    owner: str | None = None
+    protect: bool = False
+    applied: tuple[str, ...] = ()
+    """Sorted property keys that we set last: a key in here that the manifest lost is removed, others' keys stay."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceState:
+    properties: Mapping[str, str] = EMPTY
+    marks: Marks = field(default_factory=Marks)
+
+
+IndexType = Literal[
+    "btree", "bitmap", "label_list", "inverted", "ngram", "zonemap", "bloomfilter",
+    "ivf_flat", "ivf_sq", "ivf_pq", "ivf_rq", "ivf_hnsw_flat", "ivf_hnsw_sq", "ivf_hnsw_pq",
+]  # fmt: skip
+VECTOR_INDEXES = frozenset({"ivf_flat", "ivf_sq", "ivf_pq", "ivf_rq", "ivf_hnsw_flat", "ivf_hnsw_sq", "ivf_hnsw_pq"})
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """Live: `params` holds what can be read back plus what we recorded at creation; a parameter that is in neither
+    is unknown and never a difference. Desired: `params` holds only what the manifest says."""
+
+    name: str
+    column: str
+    """Dotted path for a nested column."""
+    type: str
+    params: Mapping[str, Param] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetState:
+    """The Lance dataset at a table's location: the schema of record."""
+
+    fields: tuple[Field, ...]
+    schema_metadata: Mapping[str, str] = EMPTY
+    config: Mapping[str, str] = EMPTY
+    indexes: tuple[Index, ...] = ()
+    owner: str | None = None
+    """Repeats the owner mark, so that a dataset that lost its catalog entry is still known as ours."""
+    applied: tuple[str, ...] = ()
+    """Sorted `config:KEY`, `schema:KEY`, `field:PATH:KEY`, `index:NAME` that we set last."""
+    version: int | None = None
+    """For reports only: never compared, never part of a fingerprint."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableState:
+    location: str | Unknown = UNKNOWN
+    properties: Mapping[str, str] = EMPTY
+    marks: Marks = field(default_factory=Marks)
+    dataset: DatasetState | None | Unknown = UNKNOWN
+    """None: declared only, no data yet. UNKNOWN: not read."""
+
+
+ObjectState = NamespaceState | TableState
