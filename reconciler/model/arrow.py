@@ -19,14 +19,34 @@ from typing import Literal, NoReturn
 MAX_DEPTH = 64
 
 SCALARS = frozenset(
-    "null bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 string large_string "
-    "binary large_binary date32 date64 blob".split()
+    [
+        "null",
+        "bool",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "uint8",
+        "uint16",
+        "uint32",
+        "uint64",
+        "float16",
+        "float32",
+        "float64",
+        "string",
+        "large_string",
+        "binary",
+        "large_binary",
+        "date32",
+        "date64",
+        "blob",
+    ]
 )
 _ALIASES = {
     "float": "float32", "double": "float64", "halffloat": "float16", "boolean": "bool", "utf8": "string",
     "large_utf8": "large_string",
 }  # fmt: skip
-_INTEGERS = frozenset("int8 int16 int32 int64 uint8 uint16 uint32 uint64".split())
+_INTEGERS = frozenset(["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"])
 _UNITS = {
     "timestamp": ("s", "ms", "us", "ns"), "duration": ("s", "ms", "us", "ns"), "time32": ("s", "ms"),
     "time64": ("us", "ns"),
@@ -251,8 +271,9 @@ class _Parser:
                 return MapOf(key, value, nullable)
             case "dictionary":
                 return self.dictionary(depth)
-        self.at = start
-        self.fail(f"unknown type {name!r}")
+            case _:
+                self.at = start
+                self.fail(f"unknown type {name!r}")
 
     def temporal(self, name: str) -> Temporal:
         units = _UNITS[name]

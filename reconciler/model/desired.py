@@ -64,7 +64,7 @@ class DesiredTable:
     properties: Mapping[str, str] = EMPTY
     location: str | None = None
     fields: tuple[Field, ...] | None = None
-    """None: the manifest declares no schema; the table is declared in the catalog only and its schema is not compared."""
+    """None: no schema declared; the table is only declared in the catalog and its schema is not compared."""
     at_least: bool = False
     """`schemaMode: at_least`: live columns that are not declared stay."""
     indexes: tuple[Index, ...] = ()

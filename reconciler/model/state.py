@@ -87,7 +87,7 @@ class TableState:
     location: str | Unknown = UNKNOWN
     properties: Mapping[str, str] = EMPTY
     marks: Marks = field(default_factory=Marks)
-    dataset: DatasetState | None | Unknown = UNKNOWN
+    dataset: DatasetState | Unknown | None = UNKNOWN
     """None: declared only, no data yet. UNKNOWN: not read."""
 
 
