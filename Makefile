@@ -1,0 +1,61 @@
+# The front door. Every target does its own set-up; on a fresh machine start with `make demo`.
+
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+BENCH_READY := .venv/.ready-bench
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check lint bench clean
+
+help:
+	@echo 'make demo    apply manifests-example/ to a lake in .demo/, then show that nothing is left to do'
+	@echo 'make test    everything: ruff, mypy, all tests (CI runs this)'
+	@echo 'make check   ruff, mypy and the tests that take about a minute together'
+	@echo 'make bench   the benchmarks of tests/bench/'
+	@echo 'make clean   removes .venv, .demo and all caches'
+
+# Shows a command of the demo as one would type it, then runs it from .venv.
+run = @printf '\n$$ %s\n' '$(1)'; PATH="$(CURDIR)/$(BIN):$$PATH" $(1)
+
+DEMO := manifests-example --var lake=.demo/lake
+
+demo: $(READY)
+	@rm -rf .demo && mkdir .demo
+	$(call run,reconciler validate $(DEMO))
+	$(call run,reconciler plan $(DEMO))
+	$(call run,reconciler apply $(DEMO) --yes)
+	$(call run,reconciler plan $(DEMO) --detailed-exitcode)
+
+test: lint
+	$(BIN)/pytest -n 2
+
+check: lint
+	$(BIN)/pytest -n 2 -m "not slow"
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy --strict reconciler
+
+bench: $(BENCH_READY)
+	@for script in tests/bench/bench_*.py; do echo "== $$script"; $(BIN)/python "$$script"; done
+
+# A stamp is younger than pyproject.toml exactly when what that file asks for is installed.
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or newer is needed: make PYTHON=python3.12 ...")'
+	$(PYTHON) -m venv .venv
+	$(PIP) -e '.[spark,dev]'
+	@touch $@
+
+$(BENCH_READY): $(READY)
+	$(PIP) -e '.[bench]'
+	@touch $@
+
+clean:
+	rm -rf .venv .demo build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
