@@ -1,0 +1,1 @@
+"""The reconciler proper: pure functions from desired and observed state to a plan."""

@@ -63,7 +63,10 @@ class Index:
     column: str
     """Dotted path for a nested column."""
     type: str
-    params: Mapping[str, Param] = field(default_factory=lambda: MappingProxyType({}))
+    params: Mapping[str, Param] = field(default_factory=lambda: MappingProxyType({}), hash=False)
+    recorded: tuple[str, ...] = ()
+    """Live only, sorted: the parameters we recorded when we made it. Only these are part of a fingerprint, because
+    what Lance fills in by itself cannot be foretold."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,113 @@
+"""Columns by dotted path: finding, replacing, renaming and dropping, at any depth.
+
+A path goes through structs by field name and through lists by the word `item`, as Lance writes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from reconciler.model.arrow import ArrowType, Field, ListOf, MapOf, Struct
+
+Fields = tuple[Field, ...]
+
+
+def walk(fields: Fields, prefix: str = "") -> Iterator[tuple[str, Field]]:
+    """Every field with its path, parents first. Map entries cannot be altered and are not visited."""
+    for f in fields:
+        path = f"{prefix}{f.name}"
+        yield path, f
+        yield from walk(*_children(f.type, path + "."))
+
+
+def _children(type_: ArrowType, prefix: str) -> tuple[Fields, str]:
+    match type_:
+        case Struct(fields):
+            return fields, prefix
+        case ListOf():
+            return _children(type_.item, prefix + "item.")
+        case _:
+            return (), prefix
+
+
+def find(fields: Fields, path: str) -> Field | None:
+    return next((f for p, f in walk(fields) if p == path), None)
+
+
+def edit(fields: Fields, path: str, change: Callable[[Field], Field | None]) -> Fields:
+    """The fields with the one at `path` replaced, or left out when `change` gives None. A struct that loses its last
+    field goes too, as in Lance. Raises KeyError when there is none."""
+    head, _, rest = path.partition(".")
+    out: list[Field] = []
+    found = False
+    for f in fields:
+        if f.name != head:
+            out.append(f)
+            continue
+        found = True
+        new = change(f) if not rest else _edit_inside(f, rest, change)
+        if new is not None:
+            out.append(new)
+    if not found:
+        raise KeyError(path)
+    return tuple(out)
+
+
+def _edit_inside(f: Field, rest: str, change: Callable[[Field], Field | None]) -> Field | None:
+    type_ = _edit_type(f.type, rest, change)
+    return None if type_ is None else replace(f, type=type_)
+
+
+def _edit_type(type_: ArrowType, rest: str, change: Callable[[Field], Field | None]) -> ArrowType | None:
+    match type_:
+        case Struct(fields):
+            children = edit(fields, rest, change)
+            return Struct(children) if children else None
+        case ListOf():
+            word, _, deeper = rest.partition(".")
+            if word != "item" or not deeper:
+                raise KeyError(rest)
+            item = _edit_type(type_.item, deeper, change)
+            return None if item is None else replace(type_, item=item)
+        case _:
+            raise KeyError(rest)
+
+
+def bare(type_: ArrowType) -> ArrowType:
+    """The type without comments, metadata and hints on nested fields: what is compared as a type."""
+    match type_:
+        case Struct(fields):
+            return Struct(tuple(Field(f.name, bare(f.type), f.nullable) for f in fields))
+        case ListOf():
+            return replace(type_, item=bare(type_.item))
+        case MapOf():
+            return replace(type_, key=bare(type_.key), value=bare(type_.value))
+        case _:
+            return type_
+
+
+def plain(f: Field) -> Field:
+    """The field without the hints on how to get there (rename, default), at any depth: what will be live."""
+    return replace(f, type=_plain_type(f.type), renamed_from=None, default=None)
+
+
+def _plain_type(type_: ArrowType) -> ArrowType:
+    match type_:
+        case Struct(fields):
+            return Struct(tuple(plain(f) for f in fields))
+        case ListOf():
+            return replace(type_, item=_plain_type(type_.item))
+        case MapOf():
+            return replace(type_, key=_plain_type(type_.key), value=_plain_type(type_.value))
+        case _:
+            return type_
+
+
+def rename_path(path: str, renames: dict[str, str]) -> str:
+    """A path after the renames, given as old path -> new name; also for everything below a renamed column."""
+    parts = path.split(".")
+    out = []
+    for i, part in enumerate(parts):
+        out.append(renames.get(".".join(parts[: i + 1]), part))
+    return ".".join(out)

@@ -1,0 +1,280 @@
+"""An in-memory catalog that enforces RESTRICT: the simulation of a plan, and the reference for every backend.
+
+Each change maps a state to the states after each of its writes; the last one is the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from reconciler.core.fields import edit, rename_path
+from reconciler.model import change as c
+from reconciler.model.arrow import Field
+from reconciler.model.errors import CatalogError, Code
+from reconciler.model.ident import ROOT, Ident, dotted, parent
+from reconciler.model.observed import Absent, Detached, Finding, Present, Snapshot, Unreadable
+from reconciler.model.state import UNKNOWN, DatasetState, Index, NamespaceState, TableState, Unknown
+
+T = TypeVar("T", str, str | None)
+
+
+class World:
+    """`locate` names the place of a new table; UNKNOWN while only a server could choose it."""
+
+    def __init__(
+        self, snapshot: Snapshot | None = None, locate: Callable[[Ident], str | Unknown] | None = None
+    ) -> None:
+        self.namespaces: dict[Ident, Present | Unreadable] = dict(snapshot.namespaces) if snapshot else {}
+        self.tables: dict[Ident, Present | Unreadable] = {}
+        self.detached: dict[Ident, Detached] = {}
+        self._locate = locate or (lambda _: UNKNOWN)
+        for ident, finding in snapshot.tables.items() if snapshot else ():
+            if isinstance(finding, Detached):
+                self.detached[ident] = finding
+            else:
+                self.tables[ident] = finding
+        self._inside: dict[Ident, set[Ident]] = {}
+        for ident in (*self.namespaces, *self.tables):
+            self._inside.setdefault(parent(ident), set()).add(ident)
+
+    def snapshot(self) -> Snapshot:
+        return Snapshot(dict(self.namespaces), {**self.detached, **self.tables})
+
+    def children(self, ident: Ident) -> Sequence[str]:
+        return sorted(child[-1] for child in self._inside.get(ident, ()))
+
+    def find(self, kind: str, ident: Ident) -> Finding:
+        if kind == "Namespace":
+            return self.namespaces.get(ident, Absent())
+        return self.tables.get(ident) or self.detached.get(ident) or Absent()
+
+    def apply(self, change: c.Change) -> tuple[Finding, ...]:
+        """The findings of the object after each write. Raises CatalogError as a real catalog would."""
+        if change.kind == "Namespace":
+            return self._apply_namespace(change)
+        if isinstance(change, (c.DeclareTable, c.RenameTable, c.DeregisterTable)):
+            return (self._move_table(change),)
+        state = self._table(change.ident)
+        states = tuple(Present(s) for s in after_table_change(state, change))
+        self.tables[change.ident] = states[-1]
+        return states
+
+    def _apply_namespace(self, change: c.Change) -> tuple[Finding, ...]:
+        ident = change.ident
+        match change:
+            case c.CreateNamespace():
+                self._need_room(ident)
+                self._put(self.namespaces, ident, Present(NamespaceState(change.properties, change.marks)))
+            case c.DropNamespace():
+                self._namespace(ident)
+                if self._inside.get(ident):
+                    raise CatalogError(
+                        Code.NAMESPACE_NOT_EMPTY,
+                        f"namespace {dotted(ident)} holds {', '.join(self.children(ident)[:5])}",
+                    )
+                self._remove(self.namespaces, ident)
+                return (Absent(),)
+            case c.UpdateNamespace():
+                state = self._namespace(ident)
+                properties = edited(state.properties, change.set, change.unset)
+                self.namespaces[ident] = Present(NamespaceState(properties, change.marks))
+            case c.AdoptNamespace():
+                self.namespaces[ident] = Present(replace(self._namespace(ident), marks=change.marks))
+            case _:
+                raise AssertionError(change)
+        return (self.namespaces[ident],)
+
+    def _move_table(self, change: c.DeclareTable | c.RenameTable | c.DeregisterTable) -> Finding:
+        ident = change.ident
+        match change:
+            case c.DeclareTable():
+                self._need_room(ident)
+                return self._declare(change)
+            case c.RenameTable():
+                self._table(change.source)
+                self._need_room(ident)
+                moved = self.tables[change.source]
+                self._remove(self.tables, change.source)
+                self._put(self.tables, ident, moved)
+                self.detached.pop(ident, None)
+                return moved
+            case c.DeregisterTable():
+                state = self._table(ident)
+                self._remove(self.tables, ident)
+                if isinstance(state.dataset, DatasetState) and isinstance(state.location, str):
+                    self.detached[ident] = Detached(state.location, state.dataset)
+                return self.find("Table", ident)
+
+    def _declare(self, change: c.DeclareTable) -> Finding:
+        dataset: DatasetState | Unknown | None = None
+        location: str | Unknown = self._locate(change.ident)
+        if change.location is not None:
+            found = self.detached.pop(change.ident, None)
+            if found is None or found.location != change.location:
+                raise CatalogError(Code.TABLE_NOT_FOUND, f"there is no dataset at {change.location}")
+            dataset, location = found.dataset, found.location
+        elif change.ident in self.detached:
+            raise CatalogError(Code.TABLE_ALREADY_EXISTS, f"the data of {dotted(change.ident)} is still there")
+        new = Present(TableState(location, change.properties, change.marks, dataset))
+        self._put(self.tables, change.ident, new)
+        return new
+
+    def _need_room(self, ident: Ident) -> None:
+        """The parent exists and is a namespace, and the name is free."""
+        above = parent(ident)
+        if above != ROOT and not isinstance(self.namespaces.get(above), Present):
+            raise CatalogError(Code.NAMESPACE_NOT_FOUND, f"namespace {dotted(above)} does not exist")
+        if ident in self.namespaces:
+            raise CatalogError(Code.NAMESPACE_ALREADY_EXISTS, f"namespace {dotted(ident)} exists already")
+        if ident in self.tables:
+            raise CatalogError(Code.TABLE_ALREADY_EXISTS, f"table {dotted(ident)} exists already")
+
+    def _namespace(self, ident: Ident) -> NamespaceState:
+        found = self.namespaces.get(ident)
+        if isinstance(found, Present) and isinstance(found.state, NamespaceState):
+            return found.state
+        raise CatalogError(Code.NAMESPACE_NOT_FOUND, f"namespace {dotted(ident)} does not exist")
+
+    def _table(self, ident: Ident) -> TableState:
+        found = self.tables.get(ident)
+        if isinstance(found, Present) and isinstance(found.state, TableState):
+            return found.state
+        if isinstance(found, Unreadable):
+            raise CatalogError(Code.INVALID_TABLE_STATE, f"table {dotted(ident)} cannot be read: {found.message}")
+        raise CatalogError(Code.TABLE_NOT_FOUND, f"table {dotted(ident)} does not exist")
+
+    def _put(self, where: dict[Ident, Present | Unreadable], ident: Ident, finding: Present | Unreadable) -> None:
+        where[ident] = finding
+        self._inside.setdefault(parent(ident), set()).add(ident)
+
+    def _remove(self, where: dict[Ident, Present | Unreadable], ident: Ident) -> None:
+        del where[ident]
+        self._inside[parent(ident)].discard(ident)
+
+
+def edited(old: Mapping[str, T], changes: Mapping[str, T], unset: Sequence[str]) -> dict[str, T]:
+    return {k: v for k, v in {**old, **changes}.items() if k not in unset}
+
+
+def after_table_change(state: TableState, change: c.Change) -> Sequence[TableState]:
+    """A table's states after each write of a change that does not move the table."""
+    match change:
+        case c.UpdateTable():
+            return (replace(state, properties=edited(state.properties, change.set, change.unset), marks=change.marks),)
+        case c.AdoptTable():
+            first = replace(state, marks=change.marks)
+            if not isinstance(state.dataset, DatasetState):
+                return (first,)
+            return first, replace(first, dataset=replace(state.dataset, owner=change.marks.owner))
+        case c.CreateDataset():
+            if state.dataset is not None:
+                raise CatalogError(Code.TABLE_ALREADY_EXISTS, f"{dotted(change.ident)} has a dataset already")
+            written = DatasetState(change.fields, change.schema_metadata)
+            marked = replace(written, config=change.config, owner=change.owner, applied=change.applied)
+            return replace(state, dataset=written), replace(state, dataset=marked)
+    if not isinstance(state.dataset, DatasetState):
+        raise CatalogError(Code.INVALID_TABLE_STATE, f"{dotted(change.ident)} has no dataset")
+    return (replace(state, dataset=_after_dataset_change(state.dataset, change)),)
+
+
+def _after_dataset_change(dataset: DatasetState, change: c.Change) -> DatasetState:
+    match change:
+        case c.UpdateDataset():
+            return _updated(dataset, change)
+        case c.AddColumns() | c.BackfillColumns():
+            taken = {f.name for f in dataset.fields}
+            for f in change.fields:
+                if f.name in taken:
+                    raise CatalogError(Code.INVALID_INPUT, f"column {f.name} exists already")
+            return replace(dataset, fields=dataset.fields + change.fields)
+        case c.RewriteColumns():
+            new = {f.name: f for f in change.fields}
+            return replace(dataset, fields=tuple(new.get(f.name, f) for f in dataset.fields))
+        case c.AlterColumns():
+            return _altered(dataset, change)
+        case c.DropColumns():
+            fields = dataset.fields
+            for path in change.paths:
+                fields = _edit(fields, path, lambda _: None)
+            kept = tuple(i for i in dataset.indexes if not _touches(i.column, change.paths))
+            return replace(dataset, fields=fields, indexes=kept)
+        case c.CreateIndex():
+            if any(i.name == change.index.name for i in dataset.indexes):
+                raise CatalogError(Code.TABLE_INDEX_ALREADY_EXISTS, f"index {change.index.name} exists already")
+            made = replace(change.index, recorded=tuple(sorted(change.index.params)))
+            return replace(dataset, indexes=(*dataset.indexes, made))
+        case c.DropIndex():
+            kept = tuple(i for i in dataset.indexes if i.name != change.name)
+            if len(kept) == len(dataset.indexes):
+                raise CatalogError(Code.TABLE_INDEX_NOT_FOUND, f"there is no index {change.name}")
+            return replace(dataset, indexes=kept)
+        case _:
+            raise AssertionError(change)
+
+
+def _altered(dataset: DatasetState, change: c.AlterColumns) -> DatasetState:
+    """A cast loses the column's metadata and is refused while an index is attached, as in Lance."""
+    fields = dataset.fields
+    for a in change.columns:
+        if a.type is not None and (held := [i.name for i in dataset.indexes if _touches(i.column, (a.path,))]):
+            raise CatalogError(Code.INVALID_INPUT, f"column {a.path} has the index {', '.join(held)}")
+        fields = _edit(fields, a.path, lambda f, a=a: _alter(f, a))  # type: ignore[misc]
+    renames = {a.path: a.rename for a in change.columns if a.rename is not None}
+    indexes = tuple(replace(i, column=rename_path(i.column, renames)) for i in dataset.indexes)
+    return replace(dataset, fields=fields, indexes=indexes)
+
+
+def _alter(f: Field, a: c.ColumnAlteration) -> Field:
+    if a.type is not None:
+        f = Field(f.name, a.type, f.nullable)
+    if a.nullable is not None:
+        f = replace(f, nullable=a.nullable)
+    return f if a.rename is None else replace(f, name=a.rename)
+
+
+def _updated(dataset: DatasetState, change: c.UpdateDataset) -> DatasetState:
+    fields = dataset.fields
+    for path, changes in change.fields.items():
+        fields = _edit(fields, path, lambda f, changes=changes: _with_metadata(f, changes))  # type: ignore[misc]
+    indexes = dataset.indexes
+    if change.indexes is not None:
+        definitions = {i.name: i for i in change.indexes}
+        indexes = tuple(_record(i, definitions.get(i.name)) for i in indexes)
+    return replace(
+        dataset,
+        fields=fields,
+        config=_merged(dataset.config, change.config),
+        schema_metadata=_merged(dataset.schema_metadata, change.schema_metadata),
+        owner=change.owner,
+        applied=change.applied,
+        indexes=indexes,
+    )
+
+
+def _record(live: Index, definition: Index | None) -> Index:
+    if definition is None:
+        return replace(live, recorded=())
+    return replace(live, params={**definition.params, **live.params}, recorded=tuple(sorted(definition.params)))
+
+
+def _with_metadata(f: Field, changes: Mapping[str, str | None]) -> Field:
+    rest = {k: v for k, v in changes.items() if k != "comment"}
+    f = replace(f, metadata=_merged(f.metadata, rest))
+    return replace(f, comment=changes["comment"]) if "comment" in changes else f
+
+
+def _merged(old: Mapping[str, str], changes: Mapping[str, str | None]) -> dict[str, str]:
+    return {k: v for k, v in {**old, **changes}.items() if v is not None}
+
+
+def _touches(column: str, paths: Sequence[str]) -> bool:
+    return any(column == p or column.startswith(p + ".") for p in paths)
+
+
+def _edit(fields: tuple[Field, ...], path: str, edit_one: Callable[[Field], Field | None]) -> tuple[Field, ...]:
+    try:
+        return edit(fields, path, edit_one)
+    except KeyError:
+        raise CatalogError(Code.TABLE_COLUMN_NOT_FOUND, f"there is no column {path}") from None
