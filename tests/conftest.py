@@ -1,0 +1,37 @@
+"""Shared by every test: no skipped test in CI, no clock in property tests."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+
+import pytest
+from hypothesis import settings
+
+IN_CI = os.environ.get("CI", "").lower() in {"1", "true"}
+
+# A deadline would make a slow machine look like a bug.
+settings.register_profile("reconciler", deadline=None)
+settings.load_profile("reconciler")
+
+
+def fail_instead_of_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
+    """A skip says that a component is missing. On a developer's machine that is fine; in CI it would hide a test."""
+    if IN_CI and report.skipped and not hasattr(report, "wasxfail"):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        report.outcome = "failed"
+        report.longrepr = f"{report.nodeid}: nothing may be skipped when CI=true. {reason}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    fail_instead_of_skip(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    report = yield
+    fail_instead_of_skip(report)
+    return report
