@@ -46,7 +46,7 @@ class DesiredNamespace:
     catalog: str
     ident: Ident
     source: Source
-    properties: Mapping[str, str] = EMPTY
+    properties: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     """`spec.description` included, under `description`."""
     absent: bool = False
     protect: bool | None = None
@@ -61,15 +61,15 @@ class DesiredTable:
     catalog: str
     ident: Ident
     source: Source
-    properties: Mapping[str, str] = EMPTY
+    properties: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     location: str | None = None
     fields: tuple[Field, ...] | None = None
     """None: no schema declared; the table is only declared in the catalog and its schema is not compared."""
     at_least: bool = False
     """`schemaMode: at_least`: live columns that are not declared stay."""
     indexes: tuple[Index, ...] = ()
-    config: Mapping[str, str] = EMPTY
-    schema_metadata: Mapping[str, str] = EMPTY
+    config: Mapping[str, str] = field(default_factory=lambda: EMPTY)
+    schema_metadata: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     absent: bool = False
     protect: bool | None = None
     renamed_from: Ident | None = None

@@ -43,7 +43,7 @@ class Marks:
 
 @dataclass(frozen=True, slots=True)
 class NamespaceState:
-    properties: Mapping[str, str] = EMPTY
+    properties: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     marks: Marks = field(default_factory=Marks)
 
 
@@ -74,8 +74,8 @@ class DatasetState:
     """The Lance dataset at a table's location: the schema of record."""
 
     fields: tuple[Field, ...]
-    schema_metadata: Mapping[str, str] = EMPTY
-    config: Mapping[str, str] = EMPTY
+    schema_metadata: Mapping[str, str] = field(default_factory=lambda: EMPTY)
+    config: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     indexes: tuple[Index, ...] = ()
     owner: str | None = None
     """Repeats the owner mark, so that a dataset that lost its catalog entry is still known as ours."""
@@ -88,7 +88,7 @@ class DatasetState:
 @dataclass(frozen=True, slots=True)
 class TableState:
     location: str | Unknown = UNKNOWN
-    properties: Mapping[str, str] = EMPTY
+    properties: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     marks: Marks = field(default_factory=Marks)
     dataset: DatasetState | Unknown | None = UNKNOWN
     """None: declared only, no data yet. UNKNOWN: not read."""
