@@ -32,7 +32,7 @@ def expect_of(finding: Finding, children: Sequence[str] | None = None) -> Expect
 def fingerprint(finding: Finding, children: Sequence[str] | None = None) -> str:
     value: dict[str, Json] = dict(finding_json(_comparable(finding)))
     if children is not None:
-        value["children"] = sorted(children)
+        value["children"] = [*sorted(children)]
     return "sha256:" + hashlib.sha256(canonical(value).encode()).hexdigest()
 
 

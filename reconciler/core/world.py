@@ -36,7 +36,7 @@ class World:
             else:
                 self.tables[ident] = finding
         self._inside: dict[Ident, set[Ident]] = {}
-        for ident in (*self.namespaces, *self.tables):
+        for ident in (*self.namespaces, *self.tables, *(snapshot.hidden if snapshot else ())):
             self._inside.setdefault(parent(ident), set()).add(ident)
 
     def snapshot(self) -> Snapshot:
@@ -80,11 +80,23 @@ class World:
                 state = self._namespace(ident)
                 properties = edited(state.properties, change.set, change.unset)
                 self.namespaces[ident] = Present(NamespaceState(properties, change.marks))
+            case c.RenameNamespace():
+                self._namespace(change.source)
+                self._need_room(ident)
+                self._move_subtree(change.source, ident)
             case c.AdoptNamespace():
                 self.namespaces[ident] = Present(replace(self._namespace(ident), marks=change.marks))
             case _:
                 raise AssertionError(change)
         return (self.namespaces[ident],)
+
+    def _move_subtree(self, source: Ident, target: Ident) -> None:
+        """Table locations do not change: only the catalog's names do."""
+        for where in (self.namespaces, self.tables):
+            for old in [i for i in where if i[: len(source)] == source]:
+                finding = where[old]
+                self._remove(where, old)
+                self._put(where, target + old[len(source) :], finding)
 
     def _move_table(self, change: c.DeclareTable | c.RenameTable | c.DeregisterTable) -> Finding:
         ident = change.ident
@@ -167,7 +179,10 @@ def after_table_change(state: TableState, change: c.Change) -> Sequence[TableSta
             first = replace(state, marks=change.marks)
             if not isinstance(state.dataset, DatasetState):
                 return (first,)
-            return first, replace(first, dataset=replace(state.dataset, owner=change.marks.owner))
+            owned = replace(state.dataset, owner=change.marks.owner, applied=change.applied)
+            definitions = {i.name: i for i in change.indexes}
+            recorded = tuple(_record(i, definitions.get(i.name)) for i in owned.indexes)
+            return first, replace(first, dataset=replace(owned, indexes=recorded))
         case c.CreateDataset():
             if state.dataset is not None:
                 raise CatalogError(Code.TABLE_ALREADY_EXISTS, f"{dotted(change.ident)} has a dataset already")

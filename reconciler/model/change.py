@@ -1,6 +1,6 @@
 """The closed set of changes. A change is one mutation of one object; a catalog applies it, nothing else does.
 
-Every change knows its plan `action`. `encode` / `decode` in `model.plan_json` turn it into the `after` of a step.
+Every change knows its plan `action`. `model.plan_json` turns it into the `after` of a step and back.
 """
 
 from __future__ import annotations
@@ -41,6 +41,16 @@ class AdoptNamespace:
     kind: ClassVar[Kind] = "Namespace"
     ident: Ident
     marks: Marks
+
+
+@dataclass(frozen=True, slots=True)
+class RenameNamespace:
+    """Moves the namespace and everything inside, atomically. `ident` is the new identifier."""
+
+    action: ClassVar[str] = "rename_namespace"
+    kind: ClassVar[Kind] = "Namespace"
+    ident: Ident
+    source: Ident
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +100,7 @@ class UpdateDataset:
     owner: str
     applied: tuple[str, ...]
     indexes: tuple[Index, ...] | None = None
-    """When given: the definitions to record for the indexes we declared."""
+    """When given: the definitions to record for the indexes we declared, instead of those recorded so far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +111,10 @@ class AdoptTable:
     kind: ClassVar[Kind] = "Table"
     ident: Ident
     marks: Marks
+    applied: tuple[str, ...] = ()
+    """For the dataset's own record, as in UpdateDataset."""
+    indexes: tuple[Index, ...] = ()
+    """Definitions to record, as in UpdateDataset."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +226,7 @@ class RewriteColumns:
 
 
 Change = (
-    CreateNamespace | UpdateNamespace | AdoptNamespace | DropNamespace
+    CreateNamespace | UpdateNamespace | AdoptNamespace | RenameNamespace | DropNamespace
     | DeclareTable | UpdateTable | UpdateDataset | AdoptTable | RenameTable | DeregisterTable
     | CreateDataset | AddColumns | AlterColumns | DropColumns | CreateIndex | DropIndex
     | BackfillColumns | RewriteColumns

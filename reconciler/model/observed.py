@@ -76,6 +76,8 @@ class Snapshot:
     namespaces: Mapping[Ident, Present | Unreadable]
     tables: Mapping[Ident, Present | Detached | Unreadable]
     gaps: tuple[Gap, ...] = ()
+    hidden: frozenset[Ident] = frozenset()
+    """Ignored objects: never reported, never touched, but what holds one of them is not empty."""
 
     def complete_below(self, ident: Ident) -> bool:
         return not any(g.ident[: len(ident)] == ident or ident[: len(g.ident)] == g.ident for g in self.gaps)

@@ -112,6 +112,7 @@ class Plan:
 ADOPT = "adopt"
 FOREIGN_OWNER = "foreign_owner"
 OWNER_NOT_SET = "owner_not_set"
+NOT_OWNED = "not_owned"
 PROTECTED = "protected"
 THRESHOLD = "threshold"
 UNREADABLE = "unreadable"

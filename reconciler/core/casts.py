@@ -1,0 +1,83 @@
+"""What changing a column's type means, measured on pylance 14.
+
+`widen`: every value survives, done in place. `narrow`: done in place, values may be lost or the cast may fail.
+`rewrite`: pylance refuses; only the data plane can do it.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from reconciler.core.fields import bare
+from reconciler.model.arrow import ArrowType, Decimal, Dictionary, ListOf, Scalar, Temporal
+
+Cast = Literal["same", "widen", "narrow", "rewrite"]
+
+_FLOATS = {"float16": 1, "float32": 2, "float64": 3}
+_PAIRS = ({"string", "large_string"}, {"binary", "large_binary"})
+_UNITS = {"s": 0, "ms": 1, "us": 2, "ns": 3}
+_RANK: tuple[Cast, ...] = ("same", "widen", "narrow", "rewrite")
+
+
+def classify(old: ArrowType, new: ArrowType) -> Cast:
+    if old == new or bare(old) == bare(new):
+        return "same"
+    match old, new:
+        case Scalar(a), Scalar(b):
+            return _scalars(a, b)
+        case Temporal(), Temporal():
+            return _temporals(old, new)
+        case (Scalar("date32" | "date64"), Temporal("timestamp")):
+            return "widen"
+        case (Temporal("timestamp"), Scalar("date32" | "date64")):
+            return "narrow"
+        case Decimal(), Decimal():
+            digits = new.precision - new.scale >= old.precision - old.scale
+            return "widen" if digits and new.scale >= old.scale else "narrow"
+        case Dictionary(), Scalar() if old.value == new:
+            return "widen"
+        case ListOf(), ListOf():
+            return _lists(old, new)
+        case _:
+            return "rewrite"
+
+
+def worst(*casts: Cast) -> Cast:
+    return max(casts, key=_RANK.index)
+
+
+def _scalars(a: str, b: str) -> Cast:
+    old, new = _integer(a), _integer(b)
+    if old and new:
+        return "widen" if new[0] <= old[0] and old[1] <= new[1] else "narrow"
+    if a in _FLOATS and b in _FLOATS:
+        return "widen" if _FLOATS[b] > _FLOATS[a] else "narrow"
+    if {a, b} in _PAIRS or {a, b} == {"date32", "date64"}:
+        return "widen"
+    return "rewrite"
+
+
+def _integer(name: str) -> tuple[int, int] | None:
+    """The range as powers of two, lowest and highest."""
+    if name.startswith("uint"):
+        return 0, int(name[4:])
+    if name.startswith("int"):
+        return -int(name[3:]) + 1, int(name[3:]) - 1
+    return None
+
+
+def _temporals(old: Temporal, new: Temporal) -> Cast:
+    times = {"time32", "time64"}
+    if old.name == new.name or {old.name, new.name} == times:
+        return "widen" if _UNITS[new.unit] >= _UNITS[old.unit] else "narrow"
+    return "narrow" if old.name == "timestamp" and new.name in times else "rewrite"
+
+
+def _lists(old: ListOf, new: ListOf) -> Cast:
+    if new.name == "fixed_size_list" and (old.name != "fixed_size_list" or old.size != new.size):
+        return "rewrite"
+    if not isinstance(old.item, (Scalar, Temporal, Decimal)) and bare(old.item) != bare(new.item):
+        return "rewrite"
+    item = classify(old.item, new.item)
+    stricter: Cast = "narrow" if old.item_nullable and not new.item_nullable else "widen"
+    return worst(item, stricter)

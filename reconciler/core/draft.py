@@ -1,0 +1,169 @@
+"""Steps in the making: one object at a time, each change judged and simulated as soon as it is proposed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from reconciler.core.options import PlanOptions
+from reconciler.core.world import after_table_change
+from reconciler.model import change as c
+from reconciler.model.capabilities import Capabilities
+from reconciler.model.diagnostic import Source
+from reconciler.model.observed import Absent, Detached, Finding, Present
+from reconciler.model.plan import ALLOW, DATA_PLANE_MISSING, PARENT_BLOCKED, Json, Risk, Verdict
+from reconciler.model.state import UNKNOWN, DatasetState, NamespaceState, TableState
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Why an object as a whole may not be changed."""
+
+    word: str
+    reason: str
+    verdict: Verdict = "blocked"
+
+
+@dataclass(slots=True)
+class Draft:
+    change: c.Change
+    risk: Risk
+    reason: str
+    verdict: Verdict
+    blocked_by: str | None
+    before: Json
+    expect: Finding
+    yields: Finding
+    via: tuple[Finding, ...]
+    source: Source | None
+    children: tuple[str, ...] | None = None
+    """For a drop: what is left inside at that point, which is part of the fingerprint."""
+
+
+@dataclass(slots=True)
+class Context:
+    """What every planning function of one catalog needs to know."""
+
+    catalog: str
+    capabilities: Capabilities
+    options: PlanOptions
+    owner: str
+    adopt: bool
+
+
+@dataclass(slots=True)
+class Drafter:
+    """Collects the drafts of one object. `now` is the object after the drafts that will run; under a block it is the
+    object as it would be, so that the plan can show what is held back."""
+
+    context: Context
+    source: Source | None
+    start: Finding
+    allow: frozenset[str] = frozenset()
+    block: Block | None = None
+    drafts: list[Draft] = field(default_factory=list)
+    now: Finding = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.now = self.start
+
+    def propose(
+        self, change: c.Change, risk: Risk, reason: str, before: Json = None, allow_word: str | None = None
+    ) -> bool:
+        """Judges the change and, when it may run, applies it to `now`. True when later proposals may build on it."""
+        verdict, word, why = self._judge(change, reason, allow_word)
+        moves = isinstance(change, (c.RenameTable, c.RenameNamespace))
+        expected: Finding = Absent() if moves else self.now
+        goes_on = verdict == "allowed" or self.block is not None
+        states = _after(self.now, change) if goes_on else (self.now,)
+        self.now = states[-1]
+        running = verdict == "allowed"
+        self.drafts.append(
+            Draft(
+                change,
+                risk,
+                why,
+                verdict,
+                word,
+                before,
+                expected if running else self.start,
+                self.now if running else self.start,
+                states[:-1] if running else (),
+                self.source,
+            )
+        )
+        return goes_on
+
+    def refuse(self, change: c.Change, risk: Risk, block: Block, before: Json = None) -> None:
+        """A step that cannot run, for a reason of its own."""
+        word = block.word if block.verdict == "blocked" else None
+        self.drafts.append(
+            Draft(change, risk, block.reason, block.verdict, word, before, self.now, self.now, (), self.source)
+        )
+
+    def _judge(self, change: c.Change, reason: str, allow_word: str | None) -> tuple[Verdict, str | None, str]:
+        if self.block is not None:
+            word = self.block.word if self.block.verdict == "blocked" else None
+            return self.block.verdict, word, f"{reason}; {self.block.reason}"
+        refusal = self.context.capabilities.refuses(change)
+        if refusal is not None:
+            return "unsupported", None, f"{reason}; {refusal}"
+        if isinstance(change, c.DATA_PLANE) and self.context.options.data_plane is not None:
+            return "blocked", DATA_PLANE_MISSING, f"{reason}; {self.context.options.data_plane}"
+        if allow_word is not None and allow_word not in self.allow:
+            hint = f"add `allow: [{allow_word}]` to the manifest or pass --allow {allow_word}"
+            return "blocked", ALLOW + allow_word, f"{reason}; {hint}"
+        return "allowed", None, reason
+
+    @property
+    def table(self) -> TableState:
+        assert isinstance(self.now, Present)
+        assert isinstance(self.now.state, TableState)
+        return self.now.state
+
+    @property
+    def dataset(self) -> DatasetState:
+        assert isinstance(self.table.dataset, DatasetState)
+        return self.table.dataset
+
+    @property
+    def namespace(self) -> NamespaceState:
+        assert isinstance(self.now, Present)
+        assert isinstance(self.now.state, NamespaceState)
+        return self.now.state
+
+
+def parent_block(what: str) -> Block:
+    return Block(PARENT_BLOCKED, f"needs {what}, which is held back")
+
+
+def _after(now: Finding, change: c.Change) -> tuple[Finding, ...]:
+    """The object after each write of the change, without the rest of the catalog (the World checks that later)."""
+    match change:
+        case c.CreateNamespace():
+            return (Present(NamespaceState(change.properties, change.marks)),)
+        case c.UpdateNamespace() | c.AdoptNamespace():
+            assert isinstance(now, Present)
+            assert isinstance(now.state, NamespaceState)
+            properties = now.state.properties
+            if isinstance(change, c.UpdateNamespace):
+                properties = {k: v for k, v in {**properties, **change.set}.items() if k not in change.unset}
+            return (Present(NamespaceState(properties, change.marks)),)
+        case c.RenameNamespace() | c.RenameTable():
+            return (now,)
+        case c.DropNamespace():
+            return (Absent(),)
+        case c.DeregisterTable():
+            assert isinstance(now, Present)
+            state = now.state
+            assert isinstance(state, TableState)
+            if isinstance(state.dataset, DatasetState) and isinstance(state.location, str):
+                return (Detached(state.location, state.dataset),)
+            return (Absent(),)
+        case c.DeclareTable():
+            if isinstance(now, Detached):
+                return (Present(TableState(now.location, change.properties, change.marks, now.dataset)),)
+            return (Present(TableState(UNKNOWN, change.properties, change.marks, None)),)
+        case _:
+            assert isinstance(now, Present)
+            assert isinstance(now.state, TableState)
+            return tuple(Present(s) for s in after_table_change(now.state, change))

@@ -1,0 +1,20 @@
+"""What the command line lets a plan do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+NO_DATA_PLANE = "this version has no data plane; add the column by other means, or drop it from the manifest"
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOptions:
+    prune: bool = False
+    adopt: bool = False
+    take_over: frozenset[str] = frozenset()
+    """Other owners whose objects may be taken."""
+    allow: frozenset[str] = frozenset()
+    targets: tuple[str, ...] = ()
+    """Globs over dotted identifiers; empty means everything."""
+    data_plane: str | None = NO_DATA_PLANE
+    """Why data-plane steps cannot run, or None when they can."""

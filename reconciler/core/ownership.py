@@ -1,0 +1,37 @@
+"""Who may change what. We change only what carries our owner mark."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from reconciler.core.draft import Block, Context
+from reconciler.model.desired import DEFAULT_OWNER
+from reconciler.model.plan import ADOPT, FOREIGN_OWNER, NOT_OWNED, OWNER_NOT_SET, PROTECTED
+from reconciler.model.state import Marks
+
+Standing = Literal["owned", "adopting", "held"]
+
+
+def standing(context: Context, owner: str | None) -> tuple[Standing, Block | None]:
+    """Ours; to be taken now; or held back, with the reason."""
+    if owner == context.owner:
+        return "owned", None
+    if owner is None:
+        if context.adopt:
+            return "adopting", None
+        return "held", Block(ADOPT, "nobody owns it: pass --adopt to take it over")
+    if owner in context.options.take_over:
+        return "adopting", None
+    return "held", Block(FOREIGN_OWNER, f"it belongs to {owner}: pass --take-over {owner} to take it from them")
+
+
+def delete_block(context: Context, marks: Marks) -> Block | None:
+    """Why this object may not be deleted, or None."""
+    if marks.owner != context.owner:
+        whose = f"it belongs to {marks.owner}" if marks.owner else "nobody owns it"
+        return Block(NOT_OWNED, f"{whose}, and only what we own is ever deleted")
+    if context.owner == DEFAULT_OWNER:
+        return Block(OWNER_NOT_SET, "set management.owner of the catalog first: nothing is deleted without an owner")
+    if marks.protect:
+        return Block(PROTECTED, "it is protected: apply `protect: false` first")
+    return None

@@ -1,0 +1,164 @@
+"""The steps that bring a table's columns to the declared schema."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from reconciler.core.casts import Cast
+from reconciler.core.diff_schema import Difference, compare, ignore_rule
+from reconciler.core.draft import Block, Drafter
+from reconciler.core.fields import bare, plain
+from reconciler.core.text import listing
+from reconciler.model.arrow import ArrowType, Field
+from reconciler.model.change import (
+    AddColumns,
+    AlterColumns,
+    BackfillColumns,
+    ColumnAlteration,
+    DropColumns,
+    DropIndex,
+    RewriteColumns,
+)
+from reconciler.model.codec import field_json, index_json
+from reconciler.model.desired import DesiredTable
+from reconciler.model.plan import PARENT_BLOCKED, RENAME_CONFLICT, Json, Risk
+
+
+def plan_columns(d: Drafter, want: DesiredTable) -> dict[str, str]:
+    """Renames first, so that everything after speaks of columns by their new names. Gives the renames done, as
+    old path -> new name."""
+    renames: dict[str, str] = {}
+    while found := [x for x in _differences(d, want) if x.kind == "rename"]:
+        done = {x.path: _wanted(x).name for x in found}
+        columns = tuple(ColumnAlteration(x.path, rename=_wanted(x).name) for x in found)
+        text = listing([f"{old} -> {new}" for old, new in done.items()])
+        before: Json = {"columns": list(done)}
+        if not d.propose(AlterColumns(want.ident, columns), "metadata", f"columns renamed: {text}", before):
+            return renames
+        renames |= done
+    found = _differences(d, want)
+    for x in (x for x in found if x.kind == "conflict"):
+        stuck = Block(RENAME_CONFLICT, f"column {_wanted(x).name} is renamed from {x.path}, but both are there")
+        alteration = ColumnAlteration(x.path, rename=_wanted(x).name)
+        d.refuse(AlterColumns(want.ident, (alteration,)), "metadata", stuck)
+    rewritten = {x.column for x in found if _needs_rewrite(x)}
+    rest = [x for x in found if x.column not in rewritten]
+    _casts(d, want, [x for x in rest if x.kind == "type"])
+    _nullability(d, want, [x for x in rest if x.kind == "nullable"])
+    _additions(d, want, [_wanted(x) for x in rest if x.kind == "missing"])
+    _rewrites(d, want, rewritten)
+    _drops(d, want, [x for x in rest if x.kind == "extra"])
+    return renames
+
+
+def _differences(d: Drafter, want: DesiredTable) -> list[Difference]:
+    assert want.fields is not None
+    return list(compare(want.fields, d.dataset.fields, want.at_least, ignore_rule(want.ignore_differences)))
+
+
+def _wanted(x: Difference) -> Field:
+    assert x.want is not None
+    return x.want
+
+
+def _needs_rewrite(x: Difference) -> bool:
+    return x.cast == "rewrite" or (x.kind == "missing" and "." in x.path)
+
+
+def _casts(d: Drafter, want: DesiredTable, found: Sequence[Difference]) -> None:
+    kinds: tuple[tuple[Cast, Risk, str | None], ...] = (
+        ("widen", "rewrite", None),
+        ("narrow", "destructive", "narrow_type"),
+    )
+    for cast, risk, word in kinds:
+        these = [x for x in found if x.cast == cast]
+        if not these:
+            continue
+        columns = tuple(ColumnAlteration(x.path, type=_types(x)[1]) for x in these)
+        before: Json = {"columns": {x.path: str(_types(x)[0]) for x in these}}
+        text = listing([f"{x.path} {_types(x)[0]} -> {_types(x)[1]}" for x in these])
+        reason = f"{'wider' if cast == 'widen' else 'narrower'} type: {text}"
+        change = AlterColumns(want.ident, columns)
+        may = word is None or word in d.allow or d.block is not None
+        if may and not _free_of_indexes(d, want, [x.path for x in these]):
+            d.refuse(change, risk, Block(PARENT_BLOCKED, f"{reason}; an index on it must go first"), before)
+        else:
+            d.propose(change, risk, reason, before, word)
+
+
+def _types(x: Difference) -> tuple[ArrowType, ArrowType]:
+    """Live and wanted, as compared."""
+    assert x.live is not None
+    return bare(x.live.type), bare(_wanted(x).type)
+
+
+def _free_of_indexes(d: Drafter, want: DesiredTable, paths: Sequence[str]) -> bool:
+    """Lance refuses to cast an indexed column: its indexes are dropped, and the declared ones made again later."""
+    declared = {i.name for i in want.indexes}
+    for index in sorted(d.dataset.indexes, key=lambda i: i.name):
+        if not _on(index.column, paths):
+            continue
+        again = index.name in declared
+        reason = f"index {index.name}: the type of {index.column} changes" + (
+            "; made again afterwards" if again else ""
+        )
+        change = DropIndex(want.ident, index.name)
+        risk: Risk = "rewrite" if again else "destructive"
+        if not d.propose(change, risk, reason, index_json(index), None if again else "drop_index"):
+            return False
+    return True
+
+
+def _on(column: str, paths: Sequence[str]) -> bool:
+    return any(column == p or column.startswith(p + ".") for p in paths)
+
+
+def _nullability(d: Drafter, want: DesiredTable, found: Sequence[Difference]) -> None:
+    for nullable, word in ((True, None), (False, "set_not_null")):
+        these = [x for x in found if _wanted(x).nullable is nullable]
+        if these:
+            paths = [x.path for x in these]
+            columns = tuple(ColumnAlteration(p, nullable=nullable) for p in paths)
+            reason = f"{listing(paths)}: " + ("nulls allowed" if nullable else "no nulls allowed any more")
+            before: Json = {"columns": {p: {"nullable": not nullable} for p in paths}}
+            d.propose(AlterColumns(want.ident, columns), "metadata", reason, before, word)
+
+
+def _additions(d: Drafter, want: DesiredTable, missing: Sequence[Field]) -> None:
+    free = tuple(plain(f) for f in missing if f.nullable and f.default is None)
+    if free:
+        d.propose(AddColumns(want.ident, free), "safe", f"new columns: {listing([f.name for f in free])}")
+    filled = tuple(f for f in missing if f.default is not None)
+    if filled:
+        reason = f"new columns with values for existing rows: {listing([f.name for f in filled])}"
+        d.propose(BackfillColumns(want.ident, filled), "rewrite", reason)
+    for f in missing:
+        if not f.nullable and f.default is None:
+            reason = (
+                f"column {f.name} is NOT NULL and rows that exist have no value for it: give it a default or backfill"
+            )
+            d.refuse(AddColumns(want.ident, (plain(f),)), "safe", Block("", reason, "unsupported"))
+
+
+def _rewrites(d: Drafter, want: DesiredTable, names: set[str]) -> None:
+    if not names:
+        return
+    fields = tuple(plain(f) for f in want.fields or () if f.name in names)
+    live = [field_json(f) for f in d.dataset.fields if f.name in names]
+    reason = f"Lance cannot change {listing(sorted(names))} in place: the column is written anew"
+    d.propose(RewriteColumns(want.ident, fields), "rewrite", reason, {"columns": [*live]})
+
+
+def _drops(d: Drafter, want: DesiredTable, extra: Sequence[Difference]) -> None:
+    if not extra:
+        return
+    paths = [x.path for x in extra]
+    if d.block is not None or "drop_column" in d.allow:
+        for index in sorted(d.dataset.indexes, key=lambda i: i.name):
+            if _on(index.column, paths):
+                reason = f"index {index.name} goes with column {index.column}"
+                d.propose(DropIndex(want.ident, index.name), "destructive", reason, index_json(index), "drop_column")
+    lost = [i.name for i in d.dataset.indexes if _on(i.column, paths)]
+    reason = f"columns that are not declared: {listing(paths)}" + (f" (with index {listing(lost)})" if lost else "")
+    before: Json = {"columns": [field_json(x.live) for x in extra if x.live is not None]}
+    d.propose(DropColumns(want.ident, tuple(paths)), "destructive", reason, before, "drop_column")

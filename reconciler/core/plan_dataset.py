@@ -1,0 +1,113 @@
+"""The steps for a dataset that exists: columns, then metadata, then indexes."""
+
+from __future__ import annotations
+
+from reconciler.core.applied import Applied, expected_applied, parse_applied, wanted_metadata
+from reconciler.core.diff_index import by_name, index_differences, needs_record
+from reconciler.core.diff_properties import MapDiff, diff_map
+from reconciler.core.diff_schema import ignore_rule
+from reconciler.core.draft import Drafter
+from reconciler.core.fields import find, rename_path, walk
+from reconciler.core.plan_columns import plan_columns
+from reconciler.core.plan_index import create_indexes, drop_indexes, wanted_indexes
+from reconciler.core.text import changed_keys, listing
+from reconciler.model.arrow import Field
+from reconciler.model.change import UpdateDataset
+from reconciler.model.desired import DesiredTable
+from reconciler.model.plan import Json
+from reconciler.model.state import DatasetState
+
+FieldChanges = dict[str, dict[str, str | None]]
+
+
+def plan_dataset(d: Drafter, want: DesiredTable, bookkeeping: bool) -> None:
+    """`bookkeeping`: also bring our own record up to date (not on tables that are held back)."""
+    declares = want.fields is not None or want.config or want.schema_metadata or want.indexes
+    if not declares and not d.dataset.applied:
+        return
+    renames = plan_columns(d, want) if want.fields is not None else {}
+    drop_indexes(d, want)
+    _update(d, want, renames, bookkeeping)
+    create_indexes(d, want)
+
+
+def _update(d: Drafter, want: DesiredTable, renames: dict[str, str], bookkeeping: bool) -> None:
+    live = d.dataset
+    ours = parse_applied(live.applied)
+    ignored = frozenset(want.ignore_differences)
+    config = diff_map(want.config, live.config, ours.config, ignored, "config")
+    schema = diff_map(want.schema_metadata, live.schema_metadata, ours.schema, ignored, "schemaMetadata")
+    fields = _field_changes(want, live.fields, ours, renames)
+    applied = expected_applied(want, live.fields)
+    record = _definitions(d, want)
+    marks_differ = bookkeeping and (live.applied != applied or live.owner != d.context.owner or record)
+    if not (config or schema or fields or marks_differ):
+        return
+    change = UpdateDataset(
+        want.ident,
+        config.with_nulls(),
+        schema.with_nulls(),
+        fields,
+        d.context.owner,
+        applied,
+        wanted_indexes(want) if record else None,
+    )
+    d.propose(
+        change,
+        "metadata",
+        _reason(config, schema, fields),
+        _before(live.fields, live.config, live.schema_metadata, change),
+    )
+
+
+def _definitions(d: Drafter, want: DesiredTable) -> bool:
+    """True when the definitions we noted are not those declared for the indexes that are there and fit."""
+    live = by_name(d.dataset.indexes)
+    return any(
+        i.name in live and not index_differences(i, live[i.name]) and needs_record(i, live[i.name])
+        for i in wanted_indexes(want)
+    )
+
+
+def _field_changes(want: DesiredTable, live: tuple[Field, ...], ours: Applied, renames: dict[str, str]) -> FieldChanges:
+    """Three-way, per column that exists."""
+    rule = ignore_rule(want.ignore_differences)
+    applied = {rename_path(path, renames): keys for path, keys in ours.fields.items()}
+    out: FieldChanges = {}
+    wanted = dict(walk(want.fields or ()))
+    there = dict(walk(live))
+    for path in sorted(wanted.keys() | applied.keys()):
+        found = there.get(path)
+        if found is None or rule(path, None):
+            continue
+        declared = wanted_metadata(wanted[path]) if path in wanted else {}
+        shown = wanted_metadata(found)
+        changes: dict[str, str | None] = {k: v for k, v in sorted(declared.items()) if shown.get(k) != v}
+        changes |= {k: None for k in sorted(applied.get(path, ())) if k not in declared and k in shown}
+        changes = {k: v for k, v in changes.items() if not rule(path, "comment" if k == "comment" else "metadata")}
+        if changes:
+            out[path] = changes
+    return out
+
+
+def _reason(config: MapDiff, schema: MapDiff, fields: FieldChanges) -> str:
+    parts = [changed_keys("config", config), changed_keys("schema metadata", schema)]
+    if fields:
+        parts.append(f"column metadata differs: {listing([*fields])}")
+    return "; ".join(p for p in parts if p) or "our record of what we set differs"
+
+
+def _before(live: DatasetState, change: UpdateDataset) -> Json:
+    out: dict[str, Json] = {}
+    if change.config:
+        out["config"] = {k: live.config.get(k) for k in change.config}
+    if change.schema_metadata:
+        out["schema_metadata"] = {k: live.schema_metadata.get(k) for k in change.schema_metadata}
+    fields: dict[str, Json] = {}
+    for path, changes in change.fields.items():
+        found = find(live.fields, path)
+        shown = wanted_metadata(found) if found is not None else {}
+        fields[path] = {k: shown.get(k) for k in changes}
+    if fields:
+        out["fields"] = fields
+    return out

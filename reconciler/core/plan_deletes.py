@@ -1,0 +1,110 @@
+"""The steps that remove: `state: absent`, and with --prune what we own and nobody declares. Tables before namespaces,
+deepest first; never CASCADE."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from reconciler.core.draft import Block, Context, Draft, Drafter
+from reconciler.core.ownership import delete_block
+from reconciler.core.text import listing, plural
+from reconciler.core.world import World
+from reconciler.model.change import DeregisterTable, DropNamespace
+from reconciler.model.codec import finding_json
+from reconciler.model.desired import Management
+from reconciler.model.diagnostic import Source
+from reconciler.model.ident import Ident
+from reconciler.model.observed import Present, Snapshot, Unreadable
+from reconciler.model.plan import INCOMPLETE, NOT_EMPTY, THRESHOLD, UNREADABLE
+from reconciler.model.state import UNKNOWN, Marks, TableState
+
+MIN_OWNED_FOR_PERCENT = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    ident: Ident
+    source: Source | None
+    reason: str
+
+
+def plan_table_delete(context: Context, world: World, snapshot: Snapshot, removal: Removal) -> Draft | None:
+    """None when it is not there any more."""
+    found = world.tables.get(removal.ident)
+    if found is None:
+        return None
+    change = DeregisterTable(removal.ident)
+    if isinstance(found, Unreadable):
+        return _refused(context, change, removal, found)
+    assert isinstance(found.state, TableState)
+    plain = Present(replace(found.state, dataset=UNKNOWN))
+    block = delete_block(context, found.state.marks) or _gap(snapshot, removal.ident)
+    d = Drafter(context, removal.source, plain, block=block)
+    d.propose(change, "destructive", f"{removal.reason}; its data is kept", finding_json(plain))
+    return _settle(d, world)
+
+
+def plan_namespace_delete(context: Context, world: World, snapshot: Snapshot, removal: Removal) -> Draft | None:
+    """Deepest first, after the tables: what is inside now is what would be left."""
+    found = world.namespaces.get(removal.ident)
+    if found is None:
+        return None
+    change = DropNamespace(removal.ident)
+    if isinstance(found, Unreadable):
+        return _refused(context, change, removal, found)
+    assert isinstance(found, Present)
+    marks: Marks = found.state.marks
+    inside = world.children(removal.ident)
+    block = delete_block(context, marks) or _gap(snapshot, removal.ident)
+    if block is None and inside:
+        block = Block(NOT_EMPTY, f"it still holds {listing(inside)}, and nothing is ever dropped with its content")
+    d = Drafter(context, removal.source, found, block=block)
+    d.propose(change, "destructive", removal.reason, finding_json(found))
+    draft = _settle(d, world)
+    draft.children = tuple(inside)
+    return draft
+
+
+def _settle(d: Drafter, world: World) -> Draft:
+    draft = d.drafts[0]
+    if draft.verdict == "allowed":
+        world.apply(draft.change)
+    return draft
+
+
+def _refused(context: Context, change: DeregisterTable | DropNamespace, removal: Removal, found: Unreadable) -> Draft:
+    d = Drafter(context, removal.source, found)
+    d.refuse(change, "destructive", Block(UNREADABLE, f"it exists but cannot be read: {found.message}"))
+    return d.drafts[0]
+
+
+def _gap(snapshot: Snapshot, ident: Ident) -> Block | None:
+    if snapshot.complete_below(ident):
+        return None
+    gap = snapshot.gaps[0]
+    return Block(INCOMPLETE, f"the listing is incomplete ({gap.message}): nothing is deleted on half the facts")
+
+
+def hold_back_over_threshold(drafts: Iterable[Draft], management: Management, owned: int) -> None:
+    """Too many deletes at once stop the whole run: a wrong path or a lost folder looks just like this."""
+    deletes = [d for d in drafts if d.verdict == "allowed"]
+    many = len(deletes) > management.max_deletes
+    share = 100 * len(deletes) / owned if owned else 0.0
+    large = owned >= MIN_OWNED_FOR_PERCENT and share > management.max_delete_percent
+    if not (many or large):
+        return
+    limit = (
+        f"thresholds.deletes allows {management.max_deletes}"
+        if many
+        else f"thresholds.deletePercent allows {management.max_delete_percent:g} %, these are {share:.0f} %"
+    )
+    reason = f"{plural(len(deletes), 'object')} of the {owned} we own would be deleted; {limit}: nothing is applied"
+    for d in deletes:
+        d.verdict, d.blocked_by, d.reason = "blocked", THRESHOLD, f"{d.reason}; {reason}"
+        d.yields, d.via = d.expect, ()
+
+
+def owned_count(snapshot: Snapshot, owner: str) -> int:
+    findings = (*snapshot.namespaces.values(), *snapshot.tables.values())
+    return sum(1 for f in findings if isinstance(f, Present) and f.state.marks.owner == owner)

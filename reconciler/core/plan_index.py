@@ -1,0 +1,57 @@
+"""The steps for a table's indexes."""
+
+from __future__ import annotations
+
+from reconciler.core.applied import parse_applied
+from reconciler.core.diff_index import by_name, index_differences
+from reconciler.core.draft import Block, Drafter
+from reconciler.core.fields import find
+from reconciler.model.change import CreateIndex, DropIndex
+from reconciler.model.codec import index_json
+from reconciler.model.desired import DesiredTable
+from reconciler.model.plan import PARENT_BLOCKED
+from reconciler.model.state import Index
+
+
+def wanted_indexes(want: DesiredTable) -> tuple[Index, ...]:
+    """The declared indexes that are not left to others."""
+    ignored = want.ignore_differences
+    if "indexes" in ignored:
+        return ()
+    return tuple(i for i in want.indexes if f"indexes.{i.name}" not in ignored)
+
+
+def drop_indexes(d: Drafter, want: DesiredTable) -> None:
+    """Drops the ones that differ (to be made again) and the ones that we made and the manifest lost. An index that
+    somebody else made and nobody declares stays."""
+    wanted = by_name(wanted_indexes(want))
+    left_alone = {i.name for i in want.indexes} - wanted.keys()
+    ours = parse_applied(d.dataset.applied).indexes
+    for live in sorted(d.dataset.indexes, key=lambda i: i.name):
+        declared = wanted.get(live.name)
+        if declared is not None:
+            if differ := index_differences(declared, live):
+                what = ", ".join(f"{k} {old!s} -> {new!s}" for k, (old, new) in differ.items())
+                reason = f"index {live.name} differs ({what}): dropped and made again"
+                d.propose(DropIndex(want.ident, live.name), "rewrite", reason, index_json(live))
+        elif live.name in ours and live.name not in left_alone and "indexes" not in want.ignore_differences:
+            d.propose(
+                DropIndex(want.ident, live.name),
+                "destructive",
+                f"index {live.name} is no longer declared",
+                index_json(live),
+                "drop_index",
+            )
+
+
+def create_indexes(d: Drafter, want: DesiredTable) -> None:
+    there = {i.name for i in d.dataset.indexes}
+    for index in sorted(wanted_indexes(want), key=lambda i: i.name):
+        if index.name in there:
+            continue
+        change = CreateIndex(want.ident, index)
+        if find(d.dataset.fields, index.column) is None:
+            reason = f"index {index.name} needs column {index.column}, whose step is held back"
+            d.refuse(change, "safe", Block(PARENT_BLOCKED, reason))
+        else:
+            d.propose(change, "safe", f"index {index.name} is declared and not there")

@@ -1,0 +1,62 @@
+"""The steps for one declared namespace."""
+
+from __future__ import annotations
+
+from reconciler.core.diff_properties import MapDiff, diff_map
+from reconciler.core.draft import Block, Context, Drafter
+from reconciler.core.ownership import standing
+from reconciler.core.text import changed_keys
+from reconciler.model.change import AdoptNamespace, CreateNamespace, UpdateNamespace
+from reconciler.model.codec import marks_json
+from reconciler.model.desired import DesiredNamespace
+from reconciler.model.observed import Absent, Finding, Present, Unreadable
+from reconciler.model.plan import UNREADABLE, Json
+from reconciler.model.state import EMPTY, Marks, NamespaceState
+
+
+def plan_namespace(context: Context, want: DesiredNamespace, found: Finding, block: Block | None) -> Drafter:
+    """No drafts and a finding that is not ours means: as declared, but unowned."""
+    allow = frozenset(want.allow) | context.options.allow
+    d = Drafter(context, want.source, found, allow, block)
+    ignored = frozenset(want.ignore_differences)
+    holds = context.capabilities.holds_properties("Namespace", want.ident)
+    if isinstance(found, Unreadable):
+        stuck = Block(UNREADABLE, f"it exists but cannot be read: {found.message}")
+        d.refuse(UpdateNamespace(want.ident, {}, (), Marks()), "metadata", stuck)
+    elif isinstance(found, Absent):
+        applied = diff_map(want.properties, EMPTY, (), ignored, "properties").applied if holds else ()
+        marks = Marks(context.owner, bool(want.protect), applied)
+        properties = {k: want.properties[k] for k in applied}
+        d.propose(CreateNamespace(want.ident, properties, marks), "safe", "declared and not there")
+    elif isinstance(found, Present) and isinstance(found.state, NamespaceState):
+        _existing(d, want, found.state, ignored, holds)
+    if not holds and want.properties and not isinstance(found, Unreadable):
+        change = UpdateNamespace(want.ident, want.properties, (), Marks(context.owner))
+        d.propose(change, "metadata", "properties differ")
+    return d
+
+
+def _existing(d: Drafter, want: DesiredNamespace, live: NamespaceState, ignored: frozenset[str], holds: bool) -> None:
+    where, held = standing(d.context, live.marks.owner)
+    d.block = d.block or held
+    ours = live.marks.applied if where == "owned" else ()
+    diff = diff_map(want.properties, live.properties, ours, ignored, "properties") if holds else MapDiff({}, (), ())
+    protect = live.marks.protect if want.protect is None else want.protect
+    marks = Marks(d.context.owner, protect, diff.applied)
+    if where == "adopting":
+        d.propose(
+            AdoptNamespace(want.ident, marks),
+            "metadata",
+            f"taken from {live.marks.owner}" if live.marks.owner else "adopted",
+            {"marks": marks_json(live.marks)},
+        )
+        if diff:
+            _update(d, want, live, diff, marks)
+    elif diff or (marks != live.marks if where == "owned" else protect != live.marks.protect):
+        _update(d, want, live, diff, marks)
+
+
+def _update(d: Drafter, want: DesiredNamespace, live: NamespaceState, diff: MapDiff, marks: Marks) -> None:
+    change = UpdateNamespace(want.ident, diff.set, diff.unset, marks)
+    before: Json = {"properties": diff.before(live.properties), "marks": marks_json(d.namespace.marks)}
+    d.propose(change, "metadata", changed_keys("properties", diff) or "our marks differ", before)

@@ -1,0 +1,108 @@
+"""The steps for one declared table: its catalog entry, then its dataset."""
+
+from __future__ import annotations
+
+from reconciler.core.applied import expected_applied
+from reconciler.core.diff_properties import MapDiff, diff_map
+from reconciler.core.draft import Block, Context, Drafter
+from reconciler.core.fields import plain
+from reconciler.core.ownership import Standing, standing
+from reconciler.core.plan_dataset import plan_dataset
+from reconciler.core.plan_index import create_indexes, wanted_indexes
+from reconciler.core.text import changed_keys
+from reconciler.model.change import AdoptTable, CreateDataset, DeclareTable, RenameTable, UpdateTable
+from reconciler.model.codec import marks_json
+from reconciler.model.desired import DesiredTable
+from reconciler.model.ident import dotted
+from reconciler.model.observed import Absent, Detached, Finding, Present, Unreadable
+from reconciler.model.plan import UNREADABLE, Json
+from reconciler.model.state import EMPTY, DatasetState, Marks, TableState
+
+
+def plan_table(
+    context: Context, want: DesiredTable, found: Finding, block: Block | None, renamed: bool = False
+) -> Drafter:
+    """`renamed`: `found` is the table under its old name, and a rename comes first.
+    No drafts and a finding that is not ours means: as declared, but unowned."""
+    allow = frozenset(want.allow) | context.options.allow
+    d = Drafter(context, want.source, found, allow, block)
+    if renamed:
+        d.start = Absent()
+    ignored = frozenset(want.ignore_differences)
+    holds = context.capabilities.holds_properties("Table", want.ident)
+    if isinstance(found, Unreadable):
+        stuck = Block(UNREADABLE, f"it exists but cannot be read: {found.message}")
+        d.refuse(UpdateTable(want.ident, {}, (), Marks()), "metadata", stuck)
+        return d
+    where: Standing = "owned"
+    if isinstance(found, Present) and isinstance(found.state, TableState):
+        where = _existing(d, want, found.state, ignored, holds, renamed)
+    elif isinstance(found, Detached):
+        where, held = standing(context, found.dataset.owner)
+        d.block = d.block or held
+        d.propose(
+            DeclareTable(want.ident, *_new_entry(context, want, ignored, holds), found.location),
+            "safe",
+            f"its data is still there: attached again at {found.location}",
+            {"location": found.location, "owner": found.dataset.owner},
+        )
+    elif isinstance(found, Absent):
+        d.propose(
+            DeclareTable(want.ident, *_new_entry(context, want, ignored, holds)), "safe", "declared and not there"
+        )
+    if not holds and want.properties and diff_map(want.properties, EMPTY, (), ignored, "properties"):
+        change = UpdateTable(want.ident, dict(sorted(want.properties.items())), (), Marks(context.owner))
+        d.propose(change, "metadata", "properties differ")
+    _dataset(d, want, where)
+    return d
+
+
+def _new_entry(
+    context: Context, want: DesiredTable, ignored: frozenset[str], holds: bool
+) -> tuple[dict[str, str], Marks]:
+    applied = diff_map(want.properties, EMPTY, (), ignored, "properties").applied if holds else ()
+    return {k: want.properties[k] for k in applied}, Marks(context.owner, bool(want.protect), applied)
+
+
+def _existing(
+    d: Drafter, want: DesiredTable, live: TableState, ignored: frozenset[str], holds: bool, renamed: bool
+) -> Standing:
+    where, held = standing(d.context, live.marks.owner)
+    d.block = d.block or held
+    ours = live.marks.applied if where == "owned" else ()
+    diff = diff_map(want.properties, live.properties, ours, ignored, "properties") if holds else MapDiff({}, (), ())
+    protect = live.marks.protect if want.protect is None else want.protect
+    marks = Marks(d.context.owner, protect, diff.applied)
+    if renamed:
+        assert want.renamed_from is not None
+        source = want.renamed_from
+        before: Json = {"id": [*source]}
+        if not d.propose(RenameTable(want.ident, source), "metadata", f"renamed from {dotted(source)}", before):
+            d.block = Block("", "the rename is not possible", "unsupported")
+    if where == "adopting":
+        change = AdoptTable(want.ident, marks, expected_applied(want), wanted_indexes(want))
+        reason = f"taken from {live.marks.owner}" if live.marks.owner else "adopted"
+        d.propose(change, "metadata", reason, {"marks": marks_json(live.marks)})
+    if diff or (where == "owned" and marks != live.marks) or (where == "held" and protect != live.marks.protect):
+        before = {"properties": diff.before(live.properties), "marks": marks_json(d.table.marks)}
+        reason = changed_keys("properties", diff) or "our marks differ"
+        d.propose(UpdateTable(want.ident, diff.set, diff.unset, marks), "metadata", reason, before)
+    return where
+
+
+def _dataset(d: Drafter, want: DesiredTable, where: Standing) -> None:
+    if not isinstance(d.now, Present):
+        return
+    if isinstance(d.table.dataset, DatasetState):
+        plan_dataset(d, want, bookkeeping=where != "held")
+    elif d.table.dataset is None and want.fields is not None:
+        change = CreateDataset(
+            want.ident,
+            tuple(plain(f) for f in want.fields),
+            dict(sorted(want.schema_metadata.items())),
+            dict(sorted(want.config.items())),
+            d.context.owner,
+            expected_applied(want),
+        )
+        if d.propose(change, "safe", "declared without data yet: the empty dataset"):
+            create_indexes(d, want)
