@@ -1,0 +1,148 @@
+"""What each object must look like before, between and after the steps of a plan.
+
+The allowed steps of one object form a chain of links, in plan order. A live object that is at the start of its chain,
+between two links, or between the writes of one link can go on from there; anything else is a change by someone else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from reconciler.core.fingerprint import prints_of, same
+from reconciler.model.change import (
+    CreateNamespace,
+    DeclareTable,
+    DeregisterTable,
+    DropNamespace,
+    RenameNamespace,
+    RenameTable,
+)
+from reconciler.model.ident import Ident, ObjectKey, parent
+from reconciler.model.observed import Absent, Detached, Finding, Present, Unreadable
+from reconciler.model.plan import Expect, Step
+from reconciler.model.state import UNKNOWN, TableState
+
+Place = Literal["before", "between", "after", "elsewhere"]
+
+RENAMES = (RenameTable, RenameNamespace)
+GONE = Expect("absent")
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """An object as read. `children` only for a namespace that is to be dropped."""
+
+    finding: Finding
+    children: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One step as seen from one object. A rename is a link of two objects: it fills the new identifier and empties
+    the old one, whose content it leaves as it was."""
+
+    step: Step
+    key: ObjectKey
+    expect: Expect
+    yields: Expect
+    via: tuple[str, ...] = ()
+    leaves: bool = False
+    """The object is no longer in the catalog afterwards; its data may be (detached)."""
+
+    def place(self, live: Live) -> Place:
+        """Where the live object is, seen from this link. `after` wins: what already holds is not done again."""
+        if self.holds_after(live.finding):
+            return "after"
+        if _is(self.expect, live.finding, live.children):
+            return "before"
+        if any(f in self.via for v in _views(live.finding) for f in prints_of(v, None)):
+            return "between"
+        return "elsewhere"
+
+    def holds_after(self, finding: Finding) -> bool:
+        return (self.leaves and isinstance(finding, (Absent, Detached))) or _is(self.yields, finding, None)
+
+
+def links_of(step: Step) -> tuple[Link, ...]:
+    change = step.change
+    leaves = isinstance(change, (DeregisterTable, DropNamespace))
+    link = Link(step, step.key, step.expect, step.yields, step.via, leaves)
+    if not isinstance(change, RENAMES):
+        return (link,)
+    old = ObjectKey(step.catalog, change.source, change.kind)
+    return link, Link(step, old, step.yields, GONE, leaves=True)
+
+
+def chains_of(steps: Iterable[Step]) -> dict[ObjectKey, list[Link]]:
+    chains: dict[ObjectKey, list[Link]] = {}
+    for step in steps:
+        for link in links_of(step):
+            chains.setdefault(link.key, []).append(link)
+    return chains
+
+
+def position(chain: Sequence[Link], live: Live) -> int | None:
+    """How many links of the chain hold already, or None when the object is nowhere on it. The furthest place wins."""
+    for i in range(len(chain) - 1, -1, -1):
+        match chain[i].place(live):
+            case "after":
+                return i + 1
+            case "before" | "between":
+                return i
+    return None
+
+
+def drops(chain: Sequence[Link]) -> bool:
+    """True when the children of this object are part of what was compared."""
+    return any(isinstance(link.step.change, DropNamespace) for link in chain)
+
+
+def children_at_the_drop(
+    live: Iterable[str], namespace: ObjectKey, chains: Mapping[ObjectKey, Sequence[Link]]
+) -> tuple[str, ...]:
+    """The children that will be left when the plan comes to drop this namespace: those that are there now, without
+    those the plan takes away before, with those it puts there."""
+    gone: set[str] = set()
+    made: set[str] = set()
+    for key, chain in chains.items():
+        if key.catalog != namespace.catalog or parent(key.ident) != namespace.ident or not key.ident:
+            continue
+        if chain[-1].leaves:
+            gone.add(key.ident[-1])
+        elif any(isinstance(link.step.change, (CreateNamespace, DeclareTable, *RENAMES)) for link in chain):
+            made.add(key.ident[-1])
+    return tuple(sorted((set(live) - gone) | made))
+
+
+def locations_of(steps: Iterable[Step]) -> dict[Ident, str]:
+    """Data that the plan attaches a table to: it has to be looked for where there is no table yet."""
+    return {
+        s.change.ident: s.change.location
+        for s in steps
+        if isinstance(s.change, DeclareTable) and s.change.location is not None
+    }
+
+
+def describe(finding: Finding) -> str:
+    match finding:
+        case Absent():
+            return "it does not exist"
+        case Detached():
+            return "it is not in the catalog, only its data is"
+        case Unreadable(_, message):
+            return f"it cannot be read: {message}"
+        case Present():
+            return "it exists and differs from what the plan was made on"
+
+
+def _is(expect: Expect, finding: Finding, children: Sequence[str] | None) -> bool:
+    return any(same(expect, view, children) for view in _views(finding))
+
+
+def _views(finding: Finding) -> Iterable[Finding]:
+    """A table that was only listed when the plan was made was fingerprinted without its dataset."""
+    yield finding
+    if isinstance(finding, Present) and isinstance(finding.state, TableState) and finding.state.dataset is not UNKNOWN:
+        yield Present(replace(finding.state, dataset=UNKNOWN))

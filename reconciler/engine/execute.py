@@ -1,0 +1,222 @@
+"""Runs a plan and nothing else: every object is checked before the first write, then the steps run as a DAG.
+
+A failing step fails only what needs it. Deletes start after all creates and updates have ended well. Once the run is
+to stop, running steps finish and none starts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+from reconciler.catalog.base import Catalog
+from reconciler.engine.chain import Live, chains_of, links_of, locations_of
+from reconciler.engine.graph import Graph
+from reconciler.engine.journal import Journal, JournalError, NoJournal
+from reconciler.engine.outcome import JOURNAL, SIGNAL, TIMEOUT, Halt, nothing_ran, report_of
+from reconciler.engine.progress import Progress, Silent
+from reconciler.engine.reader import Reader
+from reconciler.engine.retry import Retry
+from reconciler.engine.run_step import Ended, Lives, Tools, run_step
+from reconciler.engine.stale import check
+from reconciler.model.change import DropNamespace
+from reconciler.model.errors import Code
+from reconciler.model.ident import ObjectKey
+from reconciler.model.observed import Scope
+from reconciler.model.plan import Plan, Step
+from reconciler.model.report import Report, StepError, StepResult
+
+TICK = 0.1
+FRESH = 1.0
+"""Seconds for which the read that verified a step also serves as the read before the next step on that object."""
+
+
+def execute(
+    plan: Plan,
+    catalogs: Mapping[str, Catalog],
+    *,
+    parallelism: int = 8,
+    timeout: float | None = None,
+    journal: Journal | None = None,
+    progress: Progress | None = None,
+    stop: threading.Event | None = None,
+    max_retries: int = 5,
+    sleep: Callable[[float], object] | None = None,
+) -> Report:
+    """`stop` is set by a signal. `sleep` is for tests; by default a wait ends early when the run is to stop."""
+    journal = journal or NoJournal()
+    if plan.refused is not None:
+        return _finished(nothing_ran(plan, "refused", f"nothing was written: {plan.refused}"), journal)
+    run = _Run(plan, catalogs, parallelism, timeout, journal, progress or Silent(), stop or threading.Event())
+    run.retry = Retry(max_retries, sleep or run.pause, run.stopped)
+    return _finished(run.report(), journal)
+
+
+def _finished(report: Report, journal: Journal) -> Report:
+    """A journal that failed earlier is in the message already, when it kept steps from starting."""
+    with contextlib.suppress(JournalError):
+        journal.finish(report.outcome)
+    return report
+
+
+class _Run:
+    retry: Retry
+
+    def __init__(
+        self,
+        plan: Plan,
+        catalogs: Mapping[str, Catalog],
+        parallelism: int,
+        timeout: float | None,
+        journal: Journal,
+        progress: Progress,
+        stop: threading.Event,
+    ) -> None:
+        self.plan = plan
+        self.catalogs = catalogs
+        self.journal = journal
+        self.progress = progress
+        self.stop = stop
+        self.parallelism = max(1, parallelism)
+        self.limits = {n: max(1, min(self.parallelism, c.capabilities.max_parallelism)) for n, c in catalogs.items()}
+        self.timeout = timeout
+        self.deadline = None if timeout is None else time.monotonic() + timeout
+        self.ended: dict[str, Ended] = {}
+        self.running: dict[str, Step] = {}
+        self.halt: Halt | None = None
+        self.why = ""
+        self.journal_failed = False
+        self.unstarted = False
+        self.fresh: dict[ObjectKey, tuple[Live, float]] = {}
+        self.answers: queue.SimpleQueue[tuple[Step, Ended | None, JournalError | None]] = queue.SimpleQueue()
+
+    def stopped(self) -> bool:
+        return self.stop.is_set() or self.journal_failed or self._late()
+
+    def pause(self, seconds: float) -> None:
+        left = seconds if self.deadline is None else min(seconds, max(0.0, self.deadline - time.monotonic()))
+        self.stop.wait(left)
+
+    def _late(self) -> bool:
+        return self.deadline is not None and time.monotonic() >= self.deadline
+
+    def report(self) -> Report:
+        allowed = [s for s in self.plan.steps if s.verdict == "allowed"]
+        self.tools = {name: self._tools(name, allowed) for name in {s.catalog for s in allowed}}
+        found = check(chains_of(allowed), {n: t.reader for n, t in self.tools.items()}, self.retry)
+        if found.changed:
+            return nothing_ran(self.plan, "stale", found.stale_message)
+        if found.unreadable:
+            return nothing_ran(self.plan, "failed", found.unreadable_message)
+        self._run(Graph(self.plan.steps), found.holds)
+        return report_of(self.plan, self.ended, self.halt, self.why)
+
+    def _tools(self, name: str, allowed: list[Step]) -> Tools:
+        steps = [s for s in allowed if s.catalog == name]
+        touched = frozenset(link.key.ident for s in steps for link in links_of(s) if link.key.kind == "Table")
+        scope = Scope(detail=touched, locations=locations_of(steps))
+        catalog = self.catalogs[name]
+        return Tools(catalog, Reader(catalog, scope), self.retry, self.plan.plan_id)
+
+    def _run(self, graph: Graph, holds: set[str]) -> None:
+        skipped = [Ended(StepResult(s, "skipped")) for s in self.plan.steps if s.id in holds]
+        self._note(lambda: self.journal.end(*(e.result for e in skipped)) if skipped else None)
+        for ended in skipped:
+            self.ended[ended.result.step.id] = ended
+            graph.ended(ended.result.step, "skipped")
+        total = sum(1 for s in self.plan.steps if s.verdict == "allowed")
+        ready: deque[Step] = deque(graph.take_ready())
+        with ThreadPoolExecutor(self.parallelism, thread_name_prefix="step") as pool:
+            while True:
+                self._start(ready, pool)
+                if not self.running:
+                    break
+                self.progress.update(len(self.ended), total, [str(s.key) for s in self.running.values()])
+                self._collect(graph, ready)
+        self.progress.close()
+        if not ready and not self.unstarted:
+            self.halt = None  # It came too late to keep anything from running.
+
+    def _start(self, ready: deque[Step], pool: ThreadPoolExecutor) -> None:
+        """As many as the limits allow, in order; a full catalog does not hold up the others."""
+        if not ready or self._halted():
+            return
+        busy: dict[str, int] = {}
+        for step in self.running.values():
+            busy[step.catalog] = busy.get(step.catalog, 0) + 1
+        for _ in range(len(ready)):
+            if len(self.running) >= self.parallelism:
+                break
+            step = ready.popleft()
+            if busy.get(step.catalog, 0) >= self.limits[step.catalog]:
+                ready.append(step)
+                continue
+            busy[step.catalog] = busy.get(step.catalog, 0) + 1
+            self.running[step.id] = step
+            pool.submit(self._work, step, self._known(step))
+
+    def _collect(self, graph: Graph, ready: deque[Step]) -> None:
+        try:
+            step, ended, broken = self.answers.get(timeout=TICK)
+        except queue.Empty:
+            return
+        del self.running[step.id]
+        if broken is not None:
+            self._halt_for(JOURNAL, f"no further step was started: {broken}")
+        if ended is None:
+            self.unstarted = True
+            return
+        now = time.monotonic()
+        self.fresh.update({key: (live, now) for key, live in ended.lives.items()})
+        self.ended[step.id] = ended
+        graph.ended(step, ended.result.status)
+        for next_step in graph.take_ready():
+            # The same object first: what was just read about it is still fresh.
+            (ready.appendleft if next_step.key == step.key else ready.append)(next_step)
+
+    def _work(self, step: Step, known: Lives | None) -> None:
+        """In a thread of the pool. Always answers."""
+        broken = self._note(lambda: self.journal.start(step))
+        if broken is not None:
+            self.answers.put((step, None, broken))
+            return
+        try:
+            ended = run_step(step, self.tools[step.catalog], known)
+        except Exception as error:
+            message = f"internal error: {type(error).__name__}: {error}. What the catalog holds is not known."
+            ended = Ended(StepResult(step, "unknown", StepError(18, Code.INTERNAL.title, message)), landed=True)
+        broken = self._note(lambda: self.journal.end(ended.result))
+        self.answers.put((step, ended, broken))
+
+    def _note(self, write: Callable[[], None]) -> JournalError | None:
+        try:
+            write()
+        except JournalError as error:
+            self.journal_failed = True
+            return error
+        return None
+
+    def _known(self, step: Step) -> Lives | None:
+        """The objects of a step as the step right before it left them, if that is all the step needs to know."""
+        last = [(link.key, self.fresh.pop(link.key, None)) for link in links_of(step)]
+        oldest = time.monotonic() - FRESH
+        if isinstance(step.change, DropNamespace) or any(found is None or found[1] < oldest for _, found in last):
+            return None
+        return {key: found[0] for key, found in last if found is not None}
+
+    def _halted(self) -> bool:
+        if self.halt is None:
+            if self.stop.is_set():
+                self._halt_for(SIGNAL, "interrupted by a signal: running steps were finished, no other was started")
+            elif self._late():
+                self._halt_for(TIMEOUT, f"the time-out of {self.timeout:g} s is over: no further step was started")
+        return self.halt is not None
+
+    def _halt_for(self, halt: Halt, why: str) -> None:
+        self.halt = self.halt or halt
+        self.why = self.why or why

@@ -1,0 +1,62 @@
+"""Which fields differ, in words: for an object that is not what a write should have made it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reconciler.core.world import World
+from reconciler.model.change import Change, RenameNamespace, RenameTable
+from reconciler.model.codec import canonical, finding_json
+from reconciler.model.errors import CatalogError
+from reconciler.model.ident import Ident
+from reconciler.model.observed import Detached, Finding, Present, Snapshot, Unreadable
+from reconciler.model.plan import Json
+from reconciler.model.state import NamespaceState
+
+LONGEST = 80
+MOST = 4
+
+
+def mismatch(before: Finding, change: Change, live: Finding) -> str:
+    """One sentence: the fields that the catalog shows, instead of those that the change should have given."""
+    expected = _simulated(before, change)
+    if expected is None:
+        return "the catalog does not show the result of this step"
+    found = list(_differences("", finding_json(expected), finding_json(live)))
+    if not found:
+        return "the catalog shows something else than the result of this step"
+    more = f"; and {len(found) - MOST} more" if len(found) > MOST else ""
+    return "; ".join(found[:MOST]) + more
+
+
+def _simulated(before: Finding, change: Change) -> Finding | None:
+    """The object after the change, in a small world of its own; None when that cannot be told."""
+    ident = change.ident
+    here = change.source if isinstance(change, (RenameTable, RenameNamespace)) else ident
+    namespaces: dict[Ident, Present | Unreadable] = {
+        place[:n]: Present(NamespaceState()) for place in (here, ident) for n in range(1, len(place))
+    }
+    tables: dict[Ident, Present | Detached | Unreadable] = {}
+    if change.kind == "Table" and isinstance(before, (Present, Detached)):
+        tables[here] = before
+    elif isinstance(before, Present):
+        namespaces[here] = before
+    try:
+        return World(Snapshot(namespaces, tables)).apply(change)[-1]
+    except (CatalogError, AssertionError):
+        return None
+
+
+def _differences(path: str, expected: Json, live: Json) -> Iterator[str]:
+    if expected == live or expected == {"unknown": "server"}:
+        return
+    if isinstance(expected, dict) and isinstance(live, dict):
+        for key in sorted({*expected, *live}):
+            yield from _differences(f"{path}.{key}" if path else key, expected.get(key), live.get(key))
+    else:
+        yield f"{path}: the catalog shows {_short(live)} instead of {_short(expected)}"
+
+
+def _short(value: Json) -> str:
+    text = "nothing" if value is None else canonical(value)
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"

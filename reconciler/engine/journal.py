@@ -1,0 +1,135 @@
+"""What a run did, line by line, on disk before it goes on: the story of a run that was killed.
+
+JSON lines: `header`, then `start` and `end` of each step, then `finish`. Nothing is read back from here: the live
+catalog is the state. A line is synced before its step proceeds; threads that wait at the same time share one sync.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Protocol
+
+from reconciler import __version__
+from reconciler.model.plan import Json, Step
+from reconciler.model.report import Outcome, StepResult
+
+FOLDER = Path(".reconciler") / "journal"
+
+Clean = Callable[[Json], Json]
+
+
+class JournalError(Exception):
+    """The journal cannot be written (any more): no further step may start."""
+
+
+class Journal(Protocol):
+    def start(self, step: Step) -> None: ...
+    def end(self, *results: StepResult) -> None: ...
+    def finish(self, outcome: Outcome) -> None: ...
+
+
+class NoJournal:
+    def start(self, step: Step) -> None:
+        pass
+
+    def end(self, *results: StepResult) -> None:
+        pass
+
+    def finish(self, outcome: Outcome) -> None:
+        pass
+
+
+class FileJournal:
+    """`clean` takes secrets out of every value. An existing file is continued, never overwritten."""
+
+    def __init__(self, path: Path, plan_id: str, clean: Clean = lambda value: value) -> None:
+        self.path = path
+        self._clean = clean
+        self._lock = threading.Lock()
+        self._turn = threading.Lock()
+        self._waiting: list[bytes] = []
+        self._last = 0
+        self._synced = 0
+        self._broken: JournalError | None = None
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        except OSError as error:
+            raise JournalError(f"cannot write the journal {path}: {error.strerror}") from error
+        self._write({"event": "header", "plan_id": plan_id, "tool_version": __version__, "pid": os.getpid()})
+
+    def start(self, step: Step) -> None:
+        self._write(
+            {
+                "event": "start",
+                "step": step.id,
+                "action": step.action,
+                "catalog": step.catalog,
+                "object": {"kind": step.change.kind, "id": list(step.change.ident)},
+            }
+        )
+
+    def end(self, *results: StepResult) -> None:
+        """Several results share one sync."""
+        self._write(*(_end_event(result) for result in results))
+
+    def finish(self, outcome: Outcome) -> None:
+        self._write({"event": "finish", "outcome": outcome})
+        os.close(self._file)
+
+    def _write(self, *events: Mapping[str, Json]) -> None:
+        """Returns once the lines are on disk. Raises JournalError, also for every later line."""
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        values = [self._clean({**event, "time": now}) for event in events]
+        text = "".join(json.dumps(v, ensure_ascii=True, separators=(",", ":")) + "\n" for v in values)
+        with self._lock:
+            self._waiting.append(text.encode())
+            self._last += 1
+            ticket = self._last
+        with self._turn:
+            if self._broken is not None:
+                raise self._broken
+            if self._synced >= ticket:
+                return
+            with self._lock:
+                lines, self._waiting = self._waiting, []
+                top = self._last
+            self._sync(b"".join(lines))
+            self._synced = top
+
+    def _sync(self, data: bytes) -> None:
+        try:
+            while data:
+                data = data[os.write(self._file, data) :]
+            os.fsync(self._file)
+        except OSError as error:
+            self._broken = JournalError(f"cannot write the journal {self.path}: {error.strerror}")
+            raise self._broken from error
+
+
+def _end_event(result: StepResult) -> dict[str, Json]:
+    return {
+        "event": "end",
+        "step": result.step.id,
+        "status": result.status,
+        "attempts": result.attempts,
+        "error": result.error.to_json() if result.error else None,
+        "version_before": result.version_before,
+        "version_after": result.version_after,
+        "tag": result.tag,
+    }
+
+
+def default_path(plan_id: str, now: datetime | None = None) -> Path:
+    """Under the working directory. The time comes first, so that the files sort by run."""
+    stamp = (now or datetime.now(UTC)).strftime("%Y%m%dT%H%M%SZ")
+    return FOLDER / f"{stamp}-{short_id(plan_id)}.jsonl"
+
+
+def short_id(plan_id: str) -> str:
+    return plan_id.removeprefix("sha256:")[:12]

@@ -1,0 +1,84 @@
+"""Takes secret values out of whatever leaves the program.
+
+Secrets do not get into plans, reports and messages by design; what a library puts into an exception or a log is not
+under our control, so every text passes through here as well.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import threading
+from collections.abc import Iterable
+from urllib.parse import quote
+
+from reconciler.model.plan import Json
+
+MASK = "***"
+SHORTEST = 4
+"""Shorter values are words like `1` or `on`: hiding them would garble every text and protect nothing."""
+PLAIN = re.compile(r"true|false|none|null|[0-9.]{1,6}", re.IGNORECASE)
+
+
+class Redactor:
+    """Thread-safe. Knows the secrets of all catalogs connected so far."""
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        self._lock = threading.Lock()
+        self._forms: frozenset[str] = frozenset()
+        self._pattern: re.Pattern[str] | None = None
+        self.add(secrets)
+
+    def add(self, secrets: Iterable[str]) -> None:
+        forms = {form for secret in secrets if _worth_hiding(secret) for form in _forms(secret)}
+        with self._lock:
+            self._forms |= forms
+            # Longest first: a secret that starts with another one is hidden whole.
+            ordered = sorted(self._forms, key=lambda s: (-len(s), s))
+            self._pattern = re.compile("|".join(map(re.escape, ordered))) if ordered else None
+
+    def text(self, text: str) -> str:
+        pattern = self._pattern
+        return pattern.sub(MASK, text) if pattern is not None else text
+
+    def value(self, value: Json) -> Json:
+        """Every string in a JSON value, keys included."""
+        if self._pattern is None:
+            return value
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, list):
+            return [self.value(v) for v in value]
+        if isinstance(value, dict):
+            return {self.text(k): self.value(v) for k, v in value.items()}
+        return value
+
+
+class RedactingFormatter(logging.Formatter):
+    """For all loggers, those of libraries included; tracebacks too."""
+
+    def __init__(self, redactor: Redactor, layout: str) -> None:
+        super().__init__(layout)
+        self._redactor = redactor
+
+    def format(self, record: logging.LogRecord) -> str:
+        return self._redactor.text(super().format(record))
+
+
+def _worth_hiding(secret: str) -> bool:
+    return len(secret) >= SHORTEST and PLAIN.fullmatch(secret) is None
+
+
+def _forms(secret: str) -> set[str]:
+    """As it is, and as it looks in a URL, in JSON and in a Python repr; each line of a multi-line one too."""
+    forms = {
+        secret,
+        secret.strip(),
+        quote(secret, safe=""),
+        quote(secret),
+        json.dumps(secret)[1:-1],
+        repr(secret)[1:-1],
+    }
+    forms |= {line.strip() for line in secret.splitlines()}
+    return {f for f in forms if len(f) >= SHORTEST}

@@ -1,0 +1,197 @@
+"""One step: read, write, verify. On any doubt re-read and converge; never conclude from an error."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from reconciler.catalog.base import Catalog, WriteContext, Written
+from reconciler.engine.chain import Link, Live, Place, describe, links_of
+from reconciler.engine.explain import mismatch
+from reconciler.engine.journal import short_id
+from reconciler.engine.reader import Reader, bug
+from reconciler.engine.retry import Retry
+from reconciler.model.change import DropNamespace
+from reconciler.model.errors import CatalogError, Code
+from reconciler.model.ident import ObjectKey
+from reconciler.model.observed import Finding, Present
+from reconciler.model.plan import Step
+from reconciler.model.report import Status, StepError, StepResult
+from reconciler.model.state import DatasetState, TableState
+
+Lives = Mapping[ObjectKey, Live]
+
+
+@dataclass
+class Tools:
+    """What a step needs to run on one catalog."""
+
+    catalog: Catalog
+    reader: Reader
+    retry: Retry
+    plan_id: str
+
+
+@dataclass
+class Ended:
+    """`landed`: at least one write of this step is known, or must be feared, to be in the catalog."""
+
+    result: StepResult
+    landed: bool = False
+    lives: Lives = field(default_factory=dict)
+    """The objects as they were read last, for the next step on them."""
+
+
+@dataclass
+class _Attempts:
+    """What is collected while a step is tried."""
+
+    step: Step
+    started: float
+    before: Finding
+    tag: str | None
+    count: int = 0
+    version_before: int | None = None
+    version_after: int | None = None
+
+    def end(self, status: Status, lives: Lives, error: StepError | None = None, landed: bool = False) -> Ended:
+        live = lives.get(self.step.key)
+        after = self.version_after
+        if after is None and live is not None and status != "unknown":
+            after = _version(live.finding)
+        result = StepResult(
+            self.step,
+            status,
+            error,
+            self.count,
+            time.monotonic() - self.started,
+            self.version_before if self.version_before is not None else _version(self.before),
+            after,
+            self.tag if self.count else None,
+        )
+        return Ended(result, landed, lives)
+
+
+def run_step(step: Step, tools: Tools, known: Lives | None = None) -> Ended:
+    """`known`: the objects as this run itself has just read them. Raises nothing that a catalog did."""
+    started = time.monotonic()
+    links = links_of(step)
+    try:
+        lives = known if known is not None else read_live(links, tools)
+    except CatalogError as error:
+        return Ended(StepResult(step, "failed", _step_error(error), seconds=time.monotonic() - started))
+    attempts = _Attempts(step, started, lives[links[-1].key].finding, _tag(step, lives, tools.plan_id))
+    place = places(links, lives)
+    if place == "after":
+        return attempts.end("skipped", lives)
+    if place == "elsewhere":
+        return attempts.end("failed", lives, _moved_on(step, lives))
+    return _write_until_it_holds(step, links, tools, attempts)
+
+
+def read_live(links: Sequence[Link], tools: Tools) -> dict[ObjectKey, Live]:
+    """The objects of a step now. The children of a namespace that is to be dropped come from the raw listing."""
+    found = tools.retry.call(lambda: tools.reader.read([(link.key.kind, link.key.ident) for link in links]))
+    lives: dict[ObjectKey, Live] = {}
+    for link in links:
+        finding = found[link.key.kind, link.key.ident]
+        children = None
+        if isinstance(link.step.change, DropNamespace) and isinstance(finding, Present):
+            children = tools.retry.call(lambda ident=link.key.ident: tools.reader.children(ident))  # type: ignore[misc]
+        lives[link.key] = Live(finding, children)
+    return lives
+
+
+def places(links: Sequence[Link], lives: Lives) -> Place:
+    """One answer for the step. A rename whose old object is gone and whose new one is not there is lost."""
+    each = [link.place(lives[link.key]) for link in links]
+    if all(p == "after" for p in each):
+        return "after"
+    if "elsewhere" in each or (len(each) > 1 and each[0] == "before" and each[1] == "after"):
+        return "elsewhere"
+    return "between" if "between" in each or "after" in each else "before"
+
+
+def _write_until_it_holds(step: Step, links: Sequence[Link], tools: Tools, attempts: _Attempts) -> Ended:
+    landed = False
+    while True:
+        attempts.count += 1
+        error = _write(step, tools, attempts)
+        landed = landed or error is None
+        try:
+            lives = read_live(links, tools)
+        except CatalogError as unread:
+            return attempts.end("unknown", {}, _unread(unread, error), landed=True)
+        place = places(links, lives)
+        landed = landed or place in ("after", "between")
+        if place == "after":
+            return attempts.end("done", lives, landed=True)
+        if error is None:
+            message = mismatch(attempts.before, step.change, lives[step.key].finding)
+            return attempts.end("failed", lives, _error(Code.INVALID_TABLE_STATE, message), landed)
+        if place == "elsewhere":
+            return attempts.end("failed", lives, _moved_on(step, lives, error), landed)
+        if not (error.retryable or error.unknown_outcome) or not tools.retry.wait(attempts.count, error):
+            return attempts.end("failed", lives, _step_error(error), landed)
+
+
+def _write(step: Step, tools: Tools, attempts: _Attempts) -> CatalogError | None:
+    context = WriteContext(tools.plan_id, step.id, attempts.tag)
+    try:
+        written: Written = tools.catalog.apply(step.change, context)
+    except CatalogError as error:
+        return error
+    except Exception as error:
+        return bug(error)
+    if attempts.version_before is None:
+        attempts.version_before = written.version_before
+    attempts.version_after = written.version_after
+    return None
+
+
+def _tag(step: Step, lives: Lives, plan_id: str) -> str | None:
+    """Before anything destructive or rewriting the dataset's version gets a name to come back to."""
+    if step.risk not in ("destructive", "rewrite"):
+        return None
+    live = lives.get(step.key)
+    state = live.finding.state if live is not None and isinstance(live.finding, Present) else None
+    if not isinstance(state, TableState) or not isinstance(state.dataset, DatasetState):
+        return None
+    return f"reconciler-{short_id(plan_id)}-{step.id}"
+
+
+def _version(finding: Finding) -> int | None:
+    state = finding.state if isinstance(finding, Present) else None
+    if isinstance(state, TableState) and isinstance(state.dataset, DatasetState):
+        return state.dataset.version
+    return None
+
+
+def _moved_on(step: Step, lives: Lives, cause: CatalogError | None = None) -> StepError:
+    for key, live in lives.items():
+        if live.children:
+            names = ", ".join(live.children[:5])
+            return _error(Code.NAMESPACE_NOT_EMPTY, f"{key} holds {names}: it was not dropped")
+    what = describe(lives[step.key].finding)
+    because = f" (the write was refused: {cause.message})" if cause is not None else ""
+    return _error(
+        Code.CONCURRENT_MODIFICATION,
+        f"{step.key} changed since the plan was made: {what}{because}. Make a new plan.",
+    )
+
+
+def _unread(unread: CatalogError, error: CatalogError | None) -> StepError:
+    first = f"the write failed with: {error.message}; " if error is not None else "the write was accepted; "
+    return _error(
+        unread.code,
+        f"{first}reading it back failed: {unread.message}. What the catalog holds is not known; apply again.",
+    )
+
+
+def _step_error(error: CatalogError) -> StepError:
+    return _error(error.code, error.message)
+
+
+def _error(code: Code, message: str) -> StepError:
+    return StepError(int(code), code.title, message)

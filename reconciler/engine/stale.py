@@ -1,0 +1,122 @@
+"""The check before the first write: is every object that the plan touches still as the plan expects it?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from reconciler.engine.chain import RENAMES, Link, Live, children_at_the_drop, describe, drops, links_of, position
+from reconciler.engine.reader import Key, Reader
+from reconciler.engine.retry import Retry
+from reconciler.model.change import RenameNamespace
+from reconciler.model.errors import CatalogError
+from reconciler.model.ident import ObjectKey, is_below
+from reconciler.model.observed import Absent, Detached, Present, Unreadable
+
+MOST_NAMED = 10
+
+
+@dataclass
+class Check:
+    """`holds`: step ids whose result is already there. `changed` and `unreadable` name objects and say what is seen."""
+
+    holds: set[str] = field(default_factory=set)
+    changed: list[str] = field(default_factory=list)
+    unreadable: list[str] = field(default_factory=list)
+
+    @property
+    def stale_message(self) -> str:
+        return (
+            f"the plan is stale, nothing was written: {named(self.changed)}. "
+            "Make a new plan with `reconciler plan` and review it."
+        )
+
+    @property
+    def unreadable_message(self) -> str:
+        return f"nothing was written: {named(self.unreadable)}. Repair the cause and apply again."
+
+
+def check(chains: Mapping[ObjectKey, Sequence[Link]], readers: Mapping[str, Reader], retry: Retry) -> Check:
+    """Reads each catalog in bulk, the catalogs side by side. Never raises CatalogError: it becomes `unreadable`."""
+    result = Check()
+    by_catalog: dict[str, list[ObjectKey]] = {}
+    for key in chains:
+        by_catalog.setdefault(key.catalog, []).append(key)
+    live: dict[ObjectKey, Live] = {}
+
+    def look(catalog: str) -> None:
+        try:
+            live.update(_look(by_catalog[catalog], chains, readers[catalog], retry))
+        except CatalogError as error:
+            result.unreadable.append(f"catalog {catalog} cannot be read: {error.message}")
+
+    if by_catalog:
+        with ThreadPoolExecutor(max_workers=len(by_catalog)) as pool:
+            list(pool.map(look, sorted(by_catalog)))
+    result.unreadable.sort()
+    held: Counter[str] = Counter()
+    for key in sorted(live):
+        _judge(key, chains[key], live[key], held, result)
+    for key in sorted(live):
+        for link in chains[key]:
+            if held[link.step.id] == len(links_of(link.step)):
+                result.holds.add(link.step.id)
+            elif _lost(link, held) and isinstance(live[key].finding, (Absent, Detached)):
+                result.changed.append(f"{key}: {describe(live[key].finding)}")
+    return result
+
+
+def named(texts: Sequence[str]) -> str:
+    more = f"; and {len(texts) - MOST_NAMED} more" if len(texts) > MOST_NAMED else ""
+    return "; ".join(texts[:MOST_NAMED]) + more
+
+
+def _look(
+    keys: Sequence[ObjectKey], chains: Mapping[ObjectKey, Sequence[Link]], reader: Reader, retry: Retry
+) -> dict[ObjectKey, Live]:
+    found = dict(retry.call(lambda: reader.read([(k.kind, k.ident) for k in keys])))
+    moving = {
+        k: old
+        for k in keys
+        if isinstance(found[k.kind, k.ident], Absent) and (old := _old_place(k, chains)) is not None
+    }
+    if moving:
+        there = retry.call(lambda: reader.read(list(moving.values())))
+        found.update({(k.kind, k.ident): there[old] for k, old in moving.items()})
+    live: dict[ObjectKey, Live] = {}
+    for key in keys:
+        finding = found[key.kind, key.ident]
+        children = None
+        if drops(chains[key]) and isinstance(finding, Present):
+            names = retry.call(lambda ident=key.ident: reader.children(ident))  # type: ignore[misc]
+            children = children_at_the_drop(names, key, chains)
+        live[key] = Live(finding, children)
+    return live
+
+
+def _old_place(key: ObjectKey, chains: Mapping[ObjectKey, Sequence[Link]]) -> Key | None:
+    """Where an object is while a namespace above it still has its old name."""
+    for other, chain in chains.items():
+        change = chain[0].step.change
+        if isinstance(change, RenameNamespace) and other.catalog == key.catalog and is_below(key.ident, change.ident):
+            return key.kind, change.source + key.ident[len(change.ident) :]
+    return None
+
+
+def _judge(key: ObjectKey, chain: Sequence[Link], live: Live, held: Counter[str], result: Check) -> None:
+    at = position(chain, live)
+    if at is not None:
+        held.update(link.step.id for link in chain[:at])
+    elif isinstance(live.finding, Unreadable):
+        result.unreadable.append(f"{key}: {describe(live.finding)}")
+    elif live.children:
+        result.changed.append(f"{key}: it holds {', '.join(live.children[:5])}")
+    else:
+        result.changed.append(f"{key}: {describe(live.finding)}")
+
+
+def _lost(link: Link, held: Counter[str]) -> bool:
+    """A rename whose old object is gone while the new one is not there: someone else took it away."""
+    return isinstance(link.step.change, RENAMES) and link.key != link.step.key and held[link.step.id] == 1
