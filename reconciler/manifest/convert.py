@@ -1,0 +1,116 @@
+"""A document that the schema accepted -> its desired object, with the rules that one document can break by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any
+
+from reconciler.manifest.columns import Columns
+from reconciler.manifest.problem import Problem
+from reconciler.manifest.table_rules import check_ignore_differences, check_indexes, check_properties, check_schema
+from reconciler.model.desired import CatalogSpec, DesiredNamespace, DesiredTable, Management
+from reconciler.model.diagnostic import Source
+from reconciler.model.state import DESCRIPTION_KEY, EMPTY, Index
+
+Declared = CatalogSpec | DesiredNamespace | DesiredTable
+
+
+@lru_cache(maxsize=1)
+def _adapter() -> Any:
+    from pydantic import TypeAdapter
+
+    from reconciler.manifest.documents import AnyDocument
+
+    adapter: TypeAdapter[Any] = TypeAdapter(AnyDocument)
+    return adapter
+
+
+def convert(value: Any, source: Source, columns: Columns, problems: list[Problem]) -> Declared:
+    document = _adapter().validate_python(value)
+    match document.kind:
+        case "Catalog":
+            return _catalog(document, value, source)
+        case "Namespace":
+            return _namespace(document, source, problems)
+        case _:
+            return _table(document, source, columns, problems)
+
+
+def _frozen(mapping: Mapping[str, str]) -> Mapping[str, str]:
+    return MappingProxyType(dict(mapping)) if mapping else EMPTY
+
+
+def _catalog(document: Any, value: Any, source: Source) -> CatalogSpec:
+    written = value["spec"]
+    options = {k: v for k, v in written.items() if k not in ("type", "management")}
+    management = Management()
+    m = document.spec.management
+    if m is not None:
+        limits = m.thresholds
+        management = Management(m.owner, m.adopt, tuple(m.ignore), limits.deletes, limits.deletePercent)
+    return CatalogSpec(
+        document.metadata.name, document.spec.type, options, management, source, dict(written.get("management", {}))
+    )
+
+
+def _common(document: Any, problems: list[Problem]) -> dict[str, Any]:
+    spec = document.spec
+    given = spec.model_fields_set
+    properties = spec.properties
+    if properties or "description" in given:
+        check_properties(spec, problems)
+        if "description" in given:
+            properties = {**properties, DESCRIPTION_KEY: spec.description}
+    if spec.ignoreDifferences:
+        check_ignore_differences(spec.ignoreDifferences, document.kind, problems)
+    return {
+        "catalog": document.metadata.catalog,
+        "ident": tuple(document.metadata.id),
+        "properties": _frozen(properties),
+        "absent": spec.state == "absent",
+        "protect": spec.protect if "protect" in given else None,
+        "renamed_from": tuple(spec.renamedFrom) or None,
+        "ignore_differences": tuple(spec.ignoreDifferences),
+        "allow": tuple(spec.allow),
+    }
+
+
+def _namespace(document: Any, source: Source, problems: list[Problem]) -> DesiredNamespace:
+    return DesiredNamespace(source=source, **_common(document, problems))
+
+
+def _table(document: Any, source: Source, columns: Columns, problems: list[Problem]) -> DesiredTable:
+    spec = document.spec
+    fields = None
+    if spec.columns:
+        before = len(problems)
+        fields = columns.fields(spec.columns, ("spec", "schema"), problems)
+        check_schema(fields, spec.columns, problems)
+        complete = len(problems) == before
+    else:
+        complete = False
+    indexes = tuple(_index(i) for i in spec.indexes)
+    if indexes:
+        check_indexes(indexes, fields if complete else None, problems)
+    return DesiredTable(
+        source=source,
+        location=spec.location or None,
+        fields=fields,
+        at_least=spec.schemaMode == "at_least",
+        indexes=indexes,
+        config=_frozen(spec.config),
+        schema_metadata=_frozen(spec.schemaMetadata),
+        **_common(document, problems),
+    )
+
+
+def _index(doc: Any) -> Index:
+    """Only what the manifest says becomes a parameter: the rest is the backend's choice and never a difference."""
+    params = doc.params.model_dump(exclude_unset=True) if doc.params.model_fields_set else {}
+    return Index(doc.name or default_index_name(doc.column), doc.column, doc.type, MappingProxyType(params))
+
+
+def default_index_name(column: str) -> str:
+    return column.replace(".", "_") + "_idx"

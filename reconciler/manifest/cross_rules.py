@@ -1,0 +1,249 @@
+"""Rules across documents. Each rule is one function over the registry; messages name the other place."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterator
+
+from reconciler.core.globs import matches
+from reconciler.manifest.locations import contains, normal
+from reconciler.manifest.registry import Entry, Registry
+from reconciler.model.capabilities import Capabilities
+from reconciler.model.desired import CatalogSpec, DesiredTable
+from reconciler.model.ident import Ident, dotted
+
+CapabilitiesOf = Callable[[CatalogSpec], Capabilities | None]
+_ID = ("metadata", "id")
+
+
+def check(registry: Registry, capabilities_of: CapabilitiesOf | None) -> None:
+    names = [*registry.catalogs, *registry.broken_catalogs]
+    for catalog in sorted({*registry.namespaces, *registry.tables}):
+        namespaces = registry.namespaces.get(catalog, {})
+        tables = registry.tables.get(catalog, {})
+        if not registry.known_catalog(catalog):
+            _unknown_catalog(catalog, names, [*namespaces.values(), *tables.values()])
+        _hierarchy(registry, catalog, namespaces, tables)
+        _renames(namespaces)
+        _renames(tables)
+        found = registry.catalogs.get(catalog)
+        if found is not None:
+            _ignored(found.spec, [*namespaces.values(), *tables.values()])
+            capabilities = capabilities_of(found.spec) if capabilities_of else None
+            if capabilities is not None:
+                _backend(capabilities, [*namespaces.values(), *tables.values()])
+    _locations(registry)
+
+
+def _unknown_catalog(catalog: str, names: list[str], entries: list[Entry]) -> None:
+    near = difflib.get_close_matches(catalog, names, 1, 0.5)
+    hint = f"did you mean {near[0]}?" if near else "declare it with a document of kind Catalog"
+    for entry in entries:
+        entry.error("M402", ("metadata", "catalog"), f"the catalog {catalog!r} is not declared", hint)
+
+
+def _hierarchy(registry: Registry, catalog: str, namespaces: dict[Ident, Entry], tables: dict[Ident, Entry]) -> None:
+    missing: dict[Ident, list[Entry]] = {}
+    for store in (namespaces, tables):
+        for ident, entry in store.items():
+            for length in range(1, len(ident)):
+                above = tables.get(ident[:length])
+                if above is not None:
+                    entry.error(
+                        "M404",
+                        _ID,
+                        f"{dotted(ident)} is below {dotted(ident[:length])}, which is a table "
+                        f"(declared at {above.declared.source})",
+                        "tables have no children",
+                    )
+                    break
+            if entry.declared.absent:
+                continue
+            _absent_parent(ident, entry, namespaces)
+            parent = ident[:-1]
+            if (
+                parent
+                and parent not in namespaces
+                and parent not in tables
+                and (catalog, parent) not in registry.broken_objects
+            ):
+                missing.setdefault(parent, []).append(entry)
+    for ident, entry in tables.items():
+        other = namespaces.get(ident)
+        if other is not None and not entry.declared.absent and not other.declared.absent:
+            entry.error(
+                "M405", _ID, f"a namespace of this name is declared at {other.declared.source}", "rename one of them"
+            )
+    for parent, entries in missing.items():
+        first = min(entries, key=lambda e: e.declared.source)
+        more = f" (and {len(entries) - 1} more below it)" if len(entries) > 1 else ""
+        first.warning(
+            "M403",
+            _ID,
+            f"the namespace {dotted(parent)} is not declared{more}",
+            "declare it, unless it exists already and is managed elsewhere",
+        )
+
+
+def _absent_parent(ident: Ident, entry: Entry, namespaces: dict[Ident, Entry]) -> None:
+    for length in range(len(ident) - 1, 0, -1):
+        above = namespaces.get(ident[:length])
+        if above is not None and above.declared.absent:
+            entry.error(
+                "M409",
+                _ID,
+                f"{dotted(ident)} is below {dotted(ident[:length])}, which is `state: absent` "
+                f"at {above.declared.source}",
+                "make both absent, or both present",
+            )
+            return
+
+
+def _renames(entries: dict[Ident, Entry]) -> None:
+    taken: dict[Ident, Entry] = {}
+    for ident, entry in entries.items():
+        old = entry.declared.renamed_from
+        if old is None:
+            continue
+        place = ("spec", "renamedFrom")
+        other = entries.get(old)
+        if old == ident:
+            entry.error("M410", place, f"{dotted(ident)} is renamed from itself", "remove renamedFrom")
+        elif _on_cycle(ident, entries):
+            entry.error(
+                "M411",
+                place,
+                f"the renames go in a circle: {' <- '.join(dotted(i) for i in _chain(ident, entries))}",
+                "rename through a third name, in two steps",
+            )
+        elif other is not None and not other.declared.absent:
+            entry.error(
+                "M412",
+                place,
+                f"{dotted(old)} is declared too, at {other.declared.source}",
+                "a rename needs the old object to be gone from the manifests",
+            )
+        first = taken.setdefault(old, entry)
+        if first is not entry:
+            entry.error(
+                "M413",
+                place,
+                f"{dotted(first.declared.ident)} is renamed from {dotted(old)} too, at {first.declared.source}",
+                "one object can become one other only",
+            )
+
+
+def _chain(ident: Ident, entries: dict[Ident, Entry]) -> Iterator[Ident]:
+    """The identifiers reached by following renamedFrom, until the first repeat."""
+    seen: set[Ident] = set()
+    current: Ident | None = ident
+    while current is not None and current not in seen:
+        yield current
+        seen.add(current)
+        entry = entries.get(current)
+        current = entry.declared.renamed_from if entry is not None else None
+    if current is not None:
+        yield current
+
+
+def _on_cycle(ident: Ident, entries: dict[Ident, Entry]) -> bool:
+    """A chain of declared renames that comes back to `ident`. Bounded: a chain longer than 1000 is not followed."""
+    current = entries[ident].declared.renamed_from
+    for _ in range(1000):
+        if current is None or current == ident:
+            return current is not None
+        entry = entries.get(current)
+        current = entry.declared.renamed_from if entry is not None else None
+    return False
+
+
+def _ignored(spec: CatalogSpec, entries: list[Entry]) -> None:
+    for pattern in spec.management.ignore:
+        for entry in entries:
+            if matches(pattern, entry.declared.ident):
+                entry.error(
+                    "M432",
+                    _ID,
+                    f"{dotted(entry.declared.ident)} is ignored by {pattern!r} in `management.ignore` "
+                    f"of catalog {spec.name!r} ({spec.source})",
+                    "change the pattern, or remove this document",
+                )
+
+
+def _backend(capabilities: Capabilities, entries: list[Entry]) -> None:
+    verdicts: dict[object, str | None] = {}
+    for entry in entries:
+        declared = entry.declared
+        problem = capabilities.ident_problem(entry.kind, declared.ident)
+        if problem:
+            entry.error("M408", _ID, f"{dotted(declared.ident)}: {problem}")
+        if not isinstance(declared, DesiredTable):
+            continue
+        if declared.location is not None:
+            problem = capabilities.location_problem(declared.ident, declared.location)
+            if problem:
+                entry.error("M414", ("spec", "location"), problem)
+        for index, field in enumerate(declared.fields or ()):
+            if field.type not in verdicts:
+                verdicts[field.type] = capabilities.type_problem(field.type)
+            problem = verdicts[field.type]
+            if problem:
+                entry.error("M423", ("spec", "schema", index, "type"), f"column {field.name!r}: {problem}")
+
+
+def _locations(registry: Registry) -> None:
+    places: dict[str, list[Entry]] = {}
+    for catalog, tables in registry.tables.items():
+        spec = registry.catalogs.get(catalog)
+        root = str(spec.spec.options.get("path", "")) if spec is not None else None
+        placed: list[tuple[str, Entry]] = []
+        for entry in tables.values():
+            declared = entry.declared
+            if isinstance(declared, DesiredTable) and declared.location is not None and not declared.absent:
+                place = normal(declared.location, root)
+                placed.append((place, entry))
+                places.setdefault(place, []).append(entry)
+        _within_catalog(placed)
+    for place, entries in places.items():
+        _across_catalogs(place, entries)
+
+
+def _within_catalog(placed: list[tuple[str, Entry]]) -> None:
+    """Sorted by path parts, whatever is inside a place comes right after it."""
+    placed.sort(key=lambda item: (item[0].split("/"), item[1].declared.source))
+    outer: tuple[str, Entry] | None = None
+    for place, entry in placed:
+        if outer is None or (place != outer[0] and not contains(outer[0], place)):
+            outer = (place, entry)
+            continue
+        how = "at the same location as" if place == outer[0] else "inside the location of"
+        other = outer[1].declared
+        entry.error(
+            "M406",
+            ("spec", "location"),
+            f"the table is {how} {dotted(other.ident)}, declared at {other.source}",
+            "give each table its own location",
+        )
+
+
+def _across_catalogs(place: str, entries: list[Entry]) -> None:
+    """One dataset may be declared in several catalogs, with equal schemas."""
+    with_schema = [e for e in entries if isinstance(e.declared, DesiredTable) and e.declared.fields is not None]
+    if len(with_schema) < 2:
+        return
+    first = min(with_schema, key=lambda e: e.declared.source)
+    wanted = _schema_of(first)
+    for entry in with_schema:
+        if entry.declared.catalog != first.declared.catalog and _schema_of(entry) != wanted:
+            entry.error(
+                "M407",
+                ("spec", "location"),
+                f"the dataset at {place} is declared with another schema at {first.declared.source}",
+                "one dataset has one schema: make them equal",
+            )
+
+
+def _schema_of(entry: Entry) -> list[tuple[str, str, bool]]:
+    """Name, type and nullability; the order of columns is never compared."""
+    fields = entry.declared.fields if isinstance(entry.declared, DesiredTable) else None
+    return sorted((f.name, str(f.type), f.nullable) for f in fields or ())

@@ -1,0 +1,297 @@
+"""The documents as pydantic models: what turns data that the JSON Schema accepts into values.
+
+A test generates documents and proves that model and schema accept and refuse the same ones. `integer` in JSON Schema
+takes 20.0 for 20, so the model does too.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    StringConstraints,
+    model_validator,
+)
+
+from reconciler.model.desired import AllowWord
+
+API_VERSION = "reconciler.lance/v1"
+
+
+def _whole(value: object) -> object:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _number(value: object) -> object:
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, hide_input_in_errors=True)
+
+
+CatalogName = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+Element = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f\x7f]*$")]
+Id = Annotated[list[Element], Field(min_length=1, max_length=32)]
+NonEmpty = Annotated[str, StringConstraints(min_length=1)]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=255)]
+Strings = dict[NonEmpty, str]
+Flag = bool | Annotated[str, StringConstraints(pattern=r"^\$\{(env|file):[^}]*\}$")]
+Count = Annotated[int, BeforeValidator(_whole), Field(ge=0, le=2**31 - 1)]
+Positive = Annotated[int, BeforeValidator(_whole), Field(ge=1, le=2**31 - 1)]
+Bits = Annotated[int, BeforeValidator(_whole), Field(ge=1, le=16)]
+Level = Annotated[int, BeforeValidator(_whole), Field(ge=1, le=64)]
+
+
+class Thresholds(_Strict):
+    deletes: Count = 10
+    deletePercent: Annotated[float, BeforeValidator(_number), Field(ge=0, le=100)] = 20.0
+
+
+class ManagementSpec(_Strict):
+    owner: Element = "default"
+    adopt: bool = False
+    ignore: list[NonEmpty] = []
+    thresholds: Thresholds = Thresholds()
+
+
+_STORAGE = re.compile(r"^storage\.")
+
+
+class DirCatalog(_Strict):
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, str]
+
+    type: Literal["dir"]
+    path: NonEmpty
+    manifest_enabled: Flag | None = None
+    dir_listing_enabled: Flag | None = None
+    plain_folders: Flag | None = None
+    management: ManagementSpec | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _flat_keys(cls, data: Any) -> Any:
+        """Further keys are storage options; and a key that is written has a value."""
+        if isinstance(data, dict):
+            for key, value in data.items():
+                if (key not in cls.model_fields and not _STORAGE.search(key)) or value is None:
+                    raise ValueError(f"unknown key or missing value: {key}")
+        return data
+
+
+class CatalogMetadata(_Strict):
+    name: CatalogName
+
+
+class ObjectMetadata(_Strict):
+    catalog: CatalogName
+    id: Id
+
+
+class _Document(_Strict):
+    apiVersion: Literal["reconciler.lance/v1"]
+
+
+class CatalogDocument(_Document):
+    kind: Literal["Catalog"]
+    metadata: CatalogMetadata
+    spec: DirCatalog
+
+
+class _ObjectSpec(_Strict):
+    description: str = ""
+    properties: Strings = {}
+    state: Literal["present", "absent"] = "present"
+    protect: bool = False
+    renamedFrom: Id = []
+    ignoreDifferences: list[NonEmpty] = []
+    allow: list[AllowWord] = []
+
+
+class NamespaceSpec(_ObjectSpec):
+    pass
+
+
+class NamespaceDocument(_Document):
+    kind: Literal["Namespace"]
+    metadata: ObjectMetadata
+    spec: NamespaceSpec = NamespaceSpec()
+
+
+_WITH_STRUCT = re.compile(r"^((.*[<, ])?struct([>, ].*)?|(large_)?list)\Z")
+
+
+def _with_struct(text: str) -> str:
+    if not _WITH_STRUCT.match(text):
+        raise ValueError("the type has no struct where the fields go")
+    return text
+
+
+class LeafDoc(_Strict):
+    """A column or field as most are written. Tried first: it needs no check in Python."""
+
+    name: Name
+    type: NonEmpty
+    nullable: bool = True
+    comment: str = ""
+    metadata: Strings = {}
+    renamedFrom: NonEmpty = ""
+
+
+class StructDoc(_Strict):
+    name: Name
+    type: Annotated[str, AfterValidator(_with_struct)] = "struct"
+    nullable: bool = True
+    comment: str = ""
+    metadata: Strings = {}
+    renamedFrom: NonEmpty = ""
+    fields: Annotated[list[FieldDoc], Field(min_length=1)]
+
+
+class Backfill(_Strict):
+    sql: NonEmpty
+
+
+class DefaultDoc(LeafDoc):
+    default: str | int | float | bool
+
+
+class BackfillDoc(LeafDoc):
+    backfill: Backfill
+
+
+class StructDefaultDoc(StructDoc):
+    default: str | int | float | bool
+
+
+class StructBackfillDoc(StructDoc):
+    backfill: Backfill
+
+
+FieldDoc = Annotated[LeafDoc | StructDoc, Field(union_mode="left_to_right")]
+ColumnDoc = Annotated[
+    LeafDoc | StructDoc | DefaultDoc | BackfillDoc | StructDefaultDoc | StructBackfillDoc,
+    Field(union_mode="left_to_right"),
+]
+
+
+class NoParams(_Strict):
+    pass
+
+
+class InvertedParams(_Strict):
+    with_position: bool = False
+    base_tokenizer: NonEmpty = "simple"
+    language: NonEmpty = "English"
+    max_token_length: Positive = 40
+    lower_case: bool = True
+    stem: bool = True
+    remove_stop_words: bool = True
+    ascii_folding: bool = True
+    min_ngram_length: Positive = 3
+    max_ngram_length: Positive = 3
+    prefix_only: bool = False
+
+
+class FlatParams(_Strict):
+    metric: Literal["l2", "cosine", "dot", "hamming"] = "l2"
+    num_partitions: Positive = 1
+
+
+class QuantizedParams(FlatParams):
+    num_bits: Bits = 8
+
+
+class PqParams(QuantizedParams):
+    num_sub_vectors: Positive
+
+
+class HnswParams(FlatParams):
+    m: Positive = 20
+    ef_construction: Positive = 150
+    max_level: Level = 7
+
+
+class HnswSqParams(HnswParams):
+    num_bits: Bits = 8
+
+
+class HnswPqParams(HnswSqParams):
+    num_sub_vectors: Positive
+
+
+class _Index(_Strict):
+    column: NonEmpty
+    name: Name = ""
+
+
+class PlainIndex(_Index):
+    type: Literal["btree", "bitmap", "label_list", "ngram", "zonemap", "bloomfilter"]
+    params: NoParams = NoParams()
+
+
+class InvertedIndex(_Index):
+    type: Literal["inverted"]
+    params: InvertedParams = InvertedParams()
+
+
+class FlatIndex(_Index):
+    type: Literal["ivf_flat"]
+    params: FlatParams = FlatParams()
+
+
+class QuantizedIndex(_Index):
+    type: Literal["ivf_sq", "ivf_rq"]
+    params: QuantizedParams = QuantizedParams()
+
+
+class PqIndex(_Index):
+    type: Literal["ivf_pq"]
+    params: PqParams
+
+
+class HnswIndex(_Index):
+    type: Literal["ivf_hnsw_flat"]
+    params: HnswParams = HnswParams()
+
+
+class HnswSqIndex(_Index):
+    type: Literal["ivf_hnsw_sq"]
+    params: HnswSqParams = HnswSqParams()
+
+
+class HnswPqIndex(_Index):
+    type: Literal["ivf_hnsw_pq"]
+    params: HnswPqParams
+
+
+IndexDoc = Annotated[
+    PlainIndex | InvertedIndex | FlatIndex | QuantizedIndex | PqIndex | HnswIndex | HnswSqIndex | HnswPqIndex,
+    Discriminator("type"),
+]
+
+
+class TableSpec(_ObjectSpec):
+    location: NonEmpty = ""
+    columns: Annotated[list[ColumnDoc], Field(min_length=1, alias="schema")] = []
+    schemaMode: Literal["exact", "at_least"] = "exact"
+    schemaMetadata: Strings = {}
+    config: Strings = {}
+    indexes: list[IndexDoc] = []
+
+
+class TableDocument(_Document):
+    kind: Literal["Table"]
+    metadata: ObjectMetadata
+    spec: TableSpec
+
+
+AnyDocument = Annotated[CatalogDocument | NamespaceDocument | TableDocument, Discriminator("kind")]

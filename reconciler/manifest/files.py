@@ -1,0 +1,87 @@
+"""Paths as given on the command line -> the files to read, each once, in a stable order."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+
+from reconciler.model.diagnostic import Diagnostic, Source
+
+SUFFIXES = (".yaml", ".yml")
+SKIPPED_FOLDERS = frozenset({"overlays"})
+
+
+def find(paths: Sequence[str], diagnostics: list[Diagnostic]) -> Iterator[str]:
+    """A file is read whatever its suffix; a folder recursively. Symbolic links are followed, each real folder once."""
+    seen_files: set[tuple[int, int]] = set()
+    for path in paths:
+        for file in _expand(path, diagnostics):
+            try:
+                status = os.stat(file)
+            except OSError as error:
+                diagnostics.append(_unreadable(file, error))
+                continue
+            if (status.st_dev, status.st_ino) in seen_files:
+                continue
+            seen_files.add((status.st_dev, status.st_ino))
+            if not stat.S_ISREG(status.st_mode) and file != path:
+                diagnostics.append(Diagnostic(Source(file), "M117", "error", f"{file} is not a regular file"))
+                continue
+            yield file
+
+
+def read(file: str, diagnostics: list[Diagnostic]) -> bytes | None:
+    try:
+        with open(file, "rb") as handle:
+            return handle.read()
+    except OSError as error:
+        diagnostics.append(_unreadable(file, error))
+        return None
+
+
+def _expand(path: str, diagnostics: list[Diagnostic]) -> Iterable[str]:
+    try:
+        status = os.stat(path)
+    except FileNotFoundError:
+        hint = "check the path; it is relative to the working directory"
+        diagnostics.append(Diagnostic(Source(path), "M100", "error", f"{path} does not exist", hint))
+        return []
+    except (OSError, ValueError) as error:
+        diagnostics.append(_unreadable(path, error))
+        return []
+    if not stat.S_ISDIR(status.st_mode):
+        return [path]
+    return _walk(path, {(status.st_dev, status.st_ino)}, diagnostics)
+
+
+def _walk(folder: str, seen: set[tuple[int, int]], diagnostics: list[Diagnostic]) -> Iterator[str]:
+    """`seen` ends symbolic link loops."""
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError as error:
+        diagnostics.append(_unreadable(folder, error))
+        return
+    for name in names:
+        path = os.path.join(folder, name)
+        if name.startswith("."):
+            continue
+        try:
+            status = os.stat(path)
+        except OSError as error:
+            if name.endswith(SUFFIXES):
+                diagnostics.append(_unreadable(path, error))
+            continue
+        if stat.S_ISDIR(status.st_mode):
+            if name not in SKIPPED_FOLDERS and (status.st_dev, status.st_ino) not in seen:
+                seen.add((status.st_dev, status.st_ino))
+                yield from _walk(path, seen, diagnostics)
+        elif name.endswith(SUFFIXES):
+            yield path
+
+
+def _unreadable(path: str, error: OSError | ValueError) -> Diagnostic:
+    reason = getattr(error, "strerror", None) or str(error)
+    return Diagnostic(
+        Source(path), "M101", "error", f"{path} cannot be read: {reason}", "check the path and its permissions"
+    )

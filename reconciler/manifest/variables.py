@@ -1,0 +1,167 @@
+"""References in values: `${var:NAME}`, `${env:NAME}`, `${file:PATH}`, each with `:-default`; `$${` writes a plain `${`.
+
+What a reference stands for is text and never looked at again: a value that contains `${...}` does not expand further.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+MAX_FILE = 1 << 20
+
+_TOKEN = re.compile(r"\$\$\{|\$\{")
+_REFERENCE = re.compile(r"\$\{(var|env|file):([^}]*?)(?::-([^}]*))?\}")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+
+Kind = Literal["var", "env", "file"]
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    code: str
+    offset: int
+    message: str
+    hint: str = ""
+
+
+@dataclass(slots=True)
+class Expanded:
+    text: str
+    troubles: list[Trouble] = field(default_factory=list)
+    used: list[str] = field(default_factory=list)
+    """Values that came from the environment or from files."""
+    whole: bool = False
+    """The text was one reference and nothing else."""
+
+
+@dataclass(slots=True)
+class Resolver:
+    variables: Mapping[str, str] = field(default_factory=dict)
+    environ: Mapping[str, str] | None = None
+    _files: dict[str, str | Trouble] = field(default_factory=dict)
+
+    def expand(self, text: str, *, late: bool = False) -> Expanded:
+        """`late`: leave `${env:}`, `${file:}` and `$${` for the moment of connecting, and keep a variable's own `${`
+        from becoming a reference then."""
+        result = Expanded("")
+        parts: list[str] = []
+        at = 0
+        while token := _TOKEN.search(text, at):
+            start = token.start()
+            parts.append(text[at:start])
+            if token.group() == "$${":
+                parts.append("$${" if late else "${")
+                at = token.end()
+                continue
+            match = _REFERENCE.match(text, start)
+            if match is None:
+                result.troubles.append(_malformed(text, start))
+                parts.append("${")
+                at = token.end()
+                continue
+            at = match.end()
+            result.whole = start == 0 and at == len(text)
+            kind, name, default = match.group(1), match.group(2), match.group(3)
+            if late and kind != "var":
+                bad = _check_name(kind, name, start)
+                if bad:
+                    result.troubles.append(bad)
+                parts.append(match.group())
+                continue
+            value = self._value(kind, name, default, start)
+            if isinstance(value, Trouble):
+                result.troubles.append(value)
+                continue
+            if kind != "var":
+                result.used.append(value)
+            parts.append(value.replace("${", "$${") if late else value)
+        parts.append(text[at:])
+        result.text = "".join(parts)
+        return result
+
+    def _value(self, kind: str, name: str, default: str | None, offset: int) -> str | Trouble:
+        bad = _check_name(kind, name, offset)
+        if bad:
+            return bad
+        if kind == "file":
+            return self._file(name, default, offset)
+        values = self.variables if kind == "var" else os.environ if self.environ is None else self.environ
+        value = values.get(name)
+        if value is not None:
+            return value
+        if default is not None:
+            return default
+        if kind == "env":
+            return Trouble(
+                "M302",
+                offset,
+                f"the environment variable {name} is not set",
+                f"set it, or give a default: ${{env:{name}:-value}}",
+            )
+        near = difflib.get_close_matches(name, values, 1)
+        hint = (
+            f"did you mean {near[0]}?"
+            if near
+            else f"give it with --var {name}=VALUE, or a default: ${{var:{name}:-value}}"
+        )
+        return Trouble("M301", offset, f"the variable {name} is not defined", hint)
+
+    def _file(self, path: str, default: str | None, offset: int) -> str | Trouble:
+        if path not in self._files:
+            self._files[path] = _read(path)
+        found = self._files[path]
+        if isinstance(found, str):
+            return found
+        if default is not None and found.code == _MISSING:
+            return default
+        return Trouble("M303", offset, found.message, found.hint)
+
+
+_MISSING = "missing"
+
+
+def _read(path: str) -> str | Trouble:
+    """One trailing newline is dropped, as editors and secret mounts add it. Messages never quote the content."""
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            return Trouble("M303", 0, f"{path} is not a regular file")
+        with open(path, "rb") as handle:
+            data = handle.read(MAX_FILE + 1)
+    except FileNotFoundError:
+        return Trouble(_MISSING, 0, f"the file {path} does not exist", "the path is relative to the working directory")
+    except (OSError, ValueError) as error:
+        return Trouble("M303", 0, f"the file {path} cannot be read: {getattr(error, 'strerror', None) or error}")
+    if len(data) > MAX_FILE:
+        return Trouble("M303", 0, f"the file {path} is larger than {MAX_FILE} bytes")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        return Trouble("M303", 0, f"the file {path} is not UTF-8")
+    return text[:-2] if text.endswith("\r\n") else text[:-1] if text.endswith("\n") else text
+
+
+def _check_name(kind: str, name: str, offset: int) -> Trouble | None:
+    if kind == "file":
+        return None if name else Trouble("M300", offset, "${file:} needs a path")
+    if _NAME.fullmatch(name):
+        return None
+    return Trouble("M300", offset, f"{name!r} is not a name", "names have letters, digits, '_', '.' and '-'")
+
+
+def _malformed(text: str, start: int) -> Trouble:
+    end = text.find("}", start)
+    shown = text[start : end + 1] if end >= 0 else text[start : start + 20]
+    inner = shown[2:-1] if end >= 0 else ""
+    hint = (
+        f"write ${{env:{inner}}} or ${{var:{inner}}}; $${{ gives a plain ${{"
+        if _NAME.fullmatch(inner)
+        else ("references are ${env:NAME}, ${file:PATH} and ${var:NAME}; $${ gives a plain ${")
+    )
+    what = "is not closed" if end < 0 else "is not a reference"
+    return Trouble("M300", start, f"{shown} {what}", hint)

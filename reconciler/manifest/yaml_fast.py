@@ -1,0 +1,93 @@
+"""The usual case, fast: events of one document to plain data, without positions.
+
+Anything out of the ordinary (anchors, tags, merge keys, duplicate or non-string keys) raises `NeedsCare`; then
+`yaml_careful` reads the same document again and has the last word. A property test holds the two equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from yaml.events import MappingEndEvent, MappingStartEvent, ScalarEvent, SequenceEndEvent, SequenceStartEvent
+
+from reconciler.manifest.yaml_scalars import Value, _cache, resolve
+
+MAX_DEPTH = 100
+MAX_NODES = 100_000
+"""Per document. A hostile megabyte of `{a,a,a}` is stopped here; a table of 10,000 columns is not."""
+
+
+class NeedsCare(Exception):
+    """The document uses something that the fast builder does not do."""
+
+
+def build(first: Any, next_event: Callable[[], Any]) -> Value:
+    """`first` is the event that opens the root node; the events up to its end are consumed."""
+    budget = MAX_NODES
+    cached = _cache
+
+    def scalar(event: Any) -> Value:
+        if event.anchor is not None or event.tag is not None:
+            raise NeedsCare
+        text: str = event.value
+        if event.implicit[0]:
+            return cached[text] if text in cached else resolve(text)
+        return text
+
+    def mapping(event: Any, depth: int) -> Value:
+        nonlocal budget
+        if depth > MAX_DEPTH or event.anchor is not None or event.tag is not None:
+            raise NeedsCare
+        result: dict[str, Value] = {}
+        while True:
+            event = next_event()
+            if event.__class__ is MappingEndEvent:
+                return result
+            if event.__class__ is not ScalarEvent:
+                raise NeedsCare
+            key = scalar(event)
+            if key.__class__ is not str or key in result:
+                raise NeedsCare
+            budget -= 2
+            if budget < 0:
+                raise NeedsCare
+            event = next_event()
+            kind = event.__class__
+            if kind is ScalarEvent:
+                if event.anchor is not None or event.tag is not None:
+                    raise NeedsCare
+                text = event.value
+                if event.implicit[0]:
+                    result[key] = cached[text] if text in cached else resolve(text)
+                else:
+                    result[key] = text
+            else:
+                result[key] = node(event, depth + 1)
+
+    def sequence(event: Any, depth: int) -> Value:
+        nonlocal budget
+        if depth > MAX_DEPTH or event.anchor is not None or event.tag is not None:
+            raise NeedsCare
+        result: list[Value] = []
+        while True:
+            event = next_event()
+            kind = event.__class__
+            if kind is SequenceEndEvent:
+                return result
+            budget -= 1
+            if budget < 0:
+                raise NeedsCare
+            result.append(scalar(event) if kind is ScalarEvent else node(event, depth + 1))
+
+    def node(event: Any, depth: int) -> Value:
+        kind = event.__class__
+        if kind is MappingStartEvent:
+            return mapping(event, depth)
+        if kind is SequenceStartEvent:
+            return sequence(event, depth)
+        if kind is ScalarEvent:
+            return scalar(event)
+        raise NeedsCare
+
+    return node(first, 1)

@@ -1,0 +1,131 @@
+"""A file's text to documents. One broken document never hides what can be said about the others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+from yaml._yaml import CParser
+from yaml.events import DocumentEndEvent, DocumentStartEvent, ScalarEvent, StreamEndEvent
+
+from reconciler.manifest.yaml_careful import Careful, Flaw, read_careful
+from reconciler.manifest.yaml_fast import NeedsCare, build
+from reconciler.manifest.yaml_scalars import Value
+
+MAX_EMPTY = 10_000
+_MARKER = re.compile(r"^---(?=\s|\Z)", re.MULTILINE)
+
+
+@dataclass(slots=True)
+class Document:
+    """`line` and `column` of the root node, from 1. Positions inside come from `careful()`, on demand."""
+
+    value: Value
+    line: int
+    column: int
+    _text: str
+    _begin: int
+    _body: int
+    _first_line: int
+    _careful: Careful | None = None
+
+    def careful(self) -> Careful:
+        if self._careful is None:
+            # A document ends at the next marker: without this bound every look-up would copy the rest of the file.
+            after = _MARKER.search(self._text, self._body)
+            end = after.start() if after else len(self._text)
+            self._careful = read_careful(self._text[self._begin : end], self._first_line)
+        return self._careful
+
+
+def documents(text: str) -> Iterator[Document | Flaw]:
+    """Documents in order, and flaws between them. After a syntax error reading goes on at the next `---`."""
+    start, line = 0, 0
+    while start < len(text):
+        try:
+            stopped = yield from _stream(text, start, line)
+            if stopped is None:
+                return
+        except yaml.YAMLError as error:
+            flaw, stopped = _syntax_error(error, line)
+            yield flaw
+        # `stopped` is the line (from 0, in the file) where reading ended.
+        after = _next_marker(text, start, stopped - line + 1)
+        if after is None:
+            return
+        line += text.count("\n", start, after)
+        start = after
+
+
+def _next_marker(text: str, start: int, lines: int) -> int | None:
+    at = start
+    for _ in range(lines):
+        at = text.find("\n", at) + 1
+        if at == 0:
+            return None
+    found = _MARKER.search(text, at)
+    return found.start() if found else None
+
+
+def _stream(text: str, start: int, line: int) -> Generator[Document | Flaw, None, int | None]:
+    """Reads from `start` on. Returns None at the end, or the line where a document became too large to go on."""
+    next_event: Any = CParser(text[start:] if start else text).get_event
+    empty = 0
+    while True:
+        event: Any = next_event()
+        if event is None or event.__class__ is StreamEndEvent:
+            return None
+        if event.__class__ is not DocumentStartEvent:
+            continue
+        root: Any = next_event()
+        if root.__class__ is ScalarEvent and not root.value and root.implicit[0]:
+            empty += 1
+            if empty > MAX_EMPTY:
+                message = f"the file has more than {MAX_EMPTY:,} empty documents"
+                yield Flaw("M114", root.start_mark.line + line + 1, 1, message, "remove the extra --- lines")
+                return None
+            continue
+        mark: Any = root.start_mark
+        begin, body = event.start_mark, event.end_mark
+        document = Document(
+            None,
+            mark.line + line + 1,
+            mark.column + 1,
+            text,
+            begin.index + start,
+            body.index + start,
+            begin.line + line,
+        )
+        try:
+            document.value = build(root, next_event)
+        except NeedsCare:
+            careful = document.careful()
+            document.value = careful.value
+            if careful.stopped:
+                yield document
+                return int(mark.line) + line
+            while next_event().__class__ is not DocumentEndEvent:  # raises on a syntax error further down
+                pass
+        yield document
+
+
+def _syntax_error(error: yaml.YAMLError, line: int) -> tuple[Flaw, int]:
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    problem = str(getattr(error, "problem", None) or getattr(error, "reason", None) or "the YAML cannot be read")
+    context = getattr(error, "context", None)
+    row, column = (mark.line + line, mark.column) if mark else (line, 0)
+    message = f"YAML syntax: {problem}" + (f" ({context})" if context else "")
+    return Flaw("M105", row + 1, column + 1, message, _syntax_hint(problem)), row
+
+
+def _syntax_hint(problem: str) -> str:
+    if "cannot start any token" in problem:
+        return "indent with spaces, not tabs; quote values that begin with a special character"
+    if "mapping values are not allowed" in problem:
+        return "quote a value that contains ': '"
+    if "did not find expected" in problem or "could not find expected" in problem:
+        return "check the indentation, and that every quote and bracket is closed"
+    return ""
