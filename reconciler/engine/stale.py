@@ -77,11 +77,10 @@ def _look(
     keys: Sequence[ObjectKey], chains: Mapping[ObjectKey, Sequence[Link]], reader: Reader, retry: Retry
 ) -> dict[ObjectKey, Live]:
     found = dict(retry.call(lambda: reader.read([(k.kind, k.ident) for k in keys])))
-    moving = {
-        k: old
-        for k in keys
-        if isinstance(found[k.kind, k.ident], Absent) and (old := _old_place(k, chains)) is not None
-    }
+    steps = (link.step for chain in chains.values() for link in chain)
+    renames = [(s.catalog, s.change) for s in steps if isinstance(s.change, RenameNamespace)]
+    absent = [k for k in keys if isinstance(found[k.kind, k.ident], Absent)] if renames else []
+    moving = {k: old for k in absent if (old := _old_place(k, renames)) is not None}
     if moving:
         there = retry.call(lambda: reader.read(list(moving.values())))
         found.update({(k.kind, k.ident): there[old] for k, old in moving.items()})
@@ -96,11 +95,10 @@ def _look(
     return live
 
 
-def _old_place(key: ObjectKey, chains: Mapping[ObjectKey, Sequence[Link]]) -> Key | None:
+def _old_place(key: ObjectKey, renames: Sequence[tuple[str, RenameNamespace]]) -> Key | None:
     """Where an object is while a namespace above it still has its old name."""
-    for other, chain in chains.items():
-        change = chain[0].step.change
-        if isinstance(change, RenameNamespace) and other.catalog == key.catalog and is_below(key.ident, change.ident):
+    for catalog, change in renames:
+        if catalog == key.catalog and is_below(key.ident, change.ident):
             return key.kind, change.source + key.ident[len(change.ident) :]
     return None
 
