@@ -52,12 +52,7 @@ def _update(d: Drafter, want: DesiredTable, renames: dict[str, str], bookkeeping
         applied,
         wanted_indexes(want) if record else None,
     )
-    d.propose(
-        change,
-        "metadata",
-        _reason(config, schema, fields),
-        _before(live.fields, live.config, live.schema_metadata, change),
-    )
+    d.propose(change, "metadata", _reason(config, schema, fields), _before(live, change))
 
 
 def _definitions(d: Drafter, want: DesiredTable) -> bool:
@@ -91,7 +86,7 @@ def _field_changes(want: DesiredTable, live: tuple[Field, ...], ours: Applied, r
 
 
 def _reason(config: MapDiff, schema: MapDiff, fields: FieldChanges) -> str:
-    parts = [changed_keys("config", config), changed_keys("schema metadata", schema)]
+    parts = [changed_keys("config differs", config), changed_keys("schema metadata differs", schema)]
     if fields:
         parts.append(f"column metadata differs: {listing([*fields])}")
     return "; ".join(p for p in parts if p) or "our record of what we set differs"

@@ -59,4 +59,4 @@ def _existing(d: Drafter, want: DesiredNamespace, live: NamespaceState, ignored:
 def _update(d: Drafter, want: DesiredNamespace, live: NamespaceState, diff: MapDiff, marks: Marks) -> None:
     change = UpdateNamespace(want.ident, diff.set, diff.unset, marks)
     before: Json = {"properties": diff.before(live.properties), "marks": marks_json(d.namespace.marks)}
-    d.propose(change, "metadata", changed_keys("properties", diff) or "our marks differ", before)
+    d.propose(change, "metadata", changed_keys("properties differ", diff) or "our marks differ", before)

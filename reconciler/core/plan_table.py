@@ -85,7 +85,7 @@ def _existing(
         d.propose(change, "metadata", reason, {"marks": marks_json(live.marks)})
     if diff or (where == "owned" and marks != live.marks) or (where == "held" and protect != live.marks.protect):
         before = {"properties": diff.before(live.properties), "marks": marks_json(d.table.marks)}
-        reason = changed_keys("properties", diff) or "our marks differ"
+        reason = changed_keys("properties differ", diff) or "our marks differ"
         d.propose(UpdateTable(want.ident, diff.set, diff.unset, marks), "metadata", reason, before)
     return where
 

@@ -14,9 +14,9 @@ def listing(names: Sequence[str], most: int = 4) -> str:
 
 
 def changed_keys(what: str, diff: MapDiff) -> str:
-    """Empty when nothing differs."""
+    """`what` with its verb ("properties differ"); empty when nothing differs."""
     keys = sorted((*diff.set, *diff.unset))
-    return f"{what} differ: {listing(keys)}" if keys else ""
+    return f"{what}: {listing(keys)}" if keys else ""
 
 
 def plural(count: int, noun: str) -> str:

@@ -1,0 +1,69 @@
+"""Drafts become steps: numbered, with what each one needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from reconciler.core.draft import Draft
+from reconciler.core.fingerprint import expect_of, fingerprint
+from reconciler.model.change import CreateNamespace, RenameNamespace, RenameTable
+from reconciler.model.ident import Ident, parent
+from reconciler.model.plan import Step
+from reconciler.model.plan_json import change_to_json
+
+Named = tuple[str, Draft]
+
+
+def number(drafts: Sequence[Named], deletes: Sequence[Named]) -> tuple[Step, ...]:
+    """Creates and updates in the order given (parents first), then deletes (tables, then namespaces, deepest first).
+    A step needs the one before it on the same object and the one that makes its parent; a drop needs whatever empties
+    the namespace. The rule that deletes wait for all creates and updates is the executor's."""
+    steps: list[Step] = []
+    last: dict[tuple[str, str, Ident], str] = {}
+    makers: dict[tuple[str, Ident], str] = {}
+    emptied: dict[tuple[str, Ident], list[str]] = {}
+    for catalog, draft, deleting in (*((*d, False) for d in drafts), *((*d, True) for d in deletes)):
+        change = draft.change
+        id_ = f"s{len(steps) + 1}"
+        key = (catalog, change.kind, change.ident)
+        needs = [last[key]] if key in last else _parent(makers, catalog, change.ident)
+        needs += emptied.get((catalog, change.ident), []) if change.kind == "Namespace" else []
+        if draft.verdict == "allowed":
+            last[key] = id_
+            if isinstance(change, (CreateNamespace, RenameNamespace)):
+                makers[catalog, change.ident] = id_
+            if isinstance(change, (RenameTable, RenameNamespace)):
+                emptied.setdefault((catalog, parent(change.source)), []).append(id_)
+            elif deleting:
+                emptied.setdefault((catalog, parent(change.ident)), []).append(id_)
+        steps.append(_step(id_, catalog, draft, needs))
+    return tuple(steps)
+
+
+def _parent(makers: dict[tuple[str, Ident], str], catalog: str, ident: Ident) -> list[str]:
+    """The nearest ancestor that this plan makes."""
+    for i in range(len(ident) - 1, 0, -1):
+        if (catalog, ident[:i]) in makers:
+            return [makers[catalog, ident[:i]]]
+    return []
+
+
+def _step(id_: str, catalog: str, draft: Draft, needs: Sequence[str]) -> Step:
+    expect = expect_of(draft.expect, draft.children)
+    yields = expect if draft.yields is draft.expect else expect_of(draft.yields)
+    return Step(
+        id_,
+        catalog,
+        draft.change,
+        draft.risk,
+        draft.reason,
+        draft.verdict,
+        draft.blocked_by,
+        tuple(dict.fromkeys(needs)),
+        expect,
+        yields,
+        tuple(fingerprint(f) for f in draft.via),
+        draft.before,
+        change_to_json(draft.change),
+        draft.source,
+    )

@@ -1,0 +1,271 @@
+"""All steps of one catalog, in an order that is legal under RESTRICT: parents first, deletes last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from reconciler.core.draft import Block, Context, Draft, Drafter, parent_block
+from reconciler.core.globs import matcher
+from reconciler.core.options import PlanOptions
+from reconciler.core.ownership import standing
+from reconciler.core.plan_deletes import (
+    Removal,
+    hold_back_over_threshold,
+    owned_count,
+    plan_namespace_delete,
+    plan_table_delete,
+)
+from reconciler.core.plan_namespace import plan_namespace
+from reconciler.core.plan_table import plan_table
+from reconciler.core.world import World
+from reconciler.model.capabilities import Capabilities
+from reconciler.model.change import RenameNamespace, RenameTable
+from reconciler.model.desired import CatalogSpec, DesiredNamespace, DesiredObject, DesiredTable
+from reconciler.model.diagnostic import Diagnostic
+from reconciler.model.ident import ROOT, Ident, Kind, ObjectKey, dotted, parent
+from reconciler.model.observed import Absent, Finding, Present, Snapshot, Unreadable
+from reconciler.model.plan import INCOMPLETE, RENAME_CONFLICT, TWO_APPLIES, UNREADABLE
+from reconciler.model.state import Marks
+
+
+@dataclass(slots=True)
+class CatalogPlan:
+    drafts: list[Draft] = field(default_factory=list)
+    deletes: list[Draft] = field(default_factory=list)
+    orphans: list[ObjectKey] = field(default_factory=list)
+    unowned: list[ObjectKey] = field(default_factory=list)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+
+
+def plan_catalog(
+    spec: CatalogSpec,
+    namespaces: Mapping[Ident, DesiredNamespace],
+    tables: Mapping[Ident, DesiredTable],
+    snapshot: Snapshot,
+    capabilities: Capabilities,
+    options: PlanOptions,
+) -> CatalogPlan:
+    return _Planner(spec, namespaces, tables, snapshot, capabilities, options).run()
+
+
+class _Planner:
+    def __init__(
+        self,
+        spec: CatalogSpec,
+        namespaces: Mapping[Ident, DesiredNamespace],
+        tables: Mapping[Ident, DesiredTable],
+        snapshot: Snapshot,
+        capabilities: Capabilities,
+        options: PlanOptions,
+    ) -> None:
+        self.spec = spec
+        self.namespaces = namespaces
+        self.tables = tables
+        self.snapshot = snapshot
+        self.world = World(snapshot)
+        management = spec.management
+        adopt = options.adopt or management.adopt
+        self.context = Context(spec.name, capabilities, options, management.owner, adopt)
+        self.options = options
+        self.plan = CatalogPlan()
+        self.held: dict[Ident, Block] = {}
+        """Namespaces that will not be there: nothing below them can be made."""
+        self.kept: set[Ident] = set()
+        """Old names whose rename is held back: not orphans."""
+        self.selected = matcher(options.targets) if options.targets else lambda _: True
+        self.ignored = matcher(management.ignore)
+
+    def run(self) -> CatalogPlan:
+        present_ns = [n for _, n in sorted(self.namespaces.items(), key=_depth) if not n.absent]
+        present_tables = [t for _, t in sorted(self.tables.items()) if not t.absent]
+        wanted_ns = self._with_ancestors(present_ns, present_tables)
+        for n in wanted_ns:
+            if n.renamed_from is not None:
+                self._rename_namespace(n)
+        for n in wanted_ns:
+            if n.ident not in self.held:
+                self._namespace(n)
+        for t in present_tables:
+            if self.selected(t.ident):
+                self._table(t)
+        self._deletes()
+        return self.plan
+
+    def _with_ancestors(self, namespaces: list[DesiredNamespace], tables: list[DesiredTable]) -> list[DesiredNamespace]:
+        """The selected namespaces and those that selected objects live in and that are not there yet."""
+        if not self.options.targets:
+            return namespaces
+        needed: set[Ident] = set()
+        for ident in [n.ident for n in namespaces] + [t.ident for t in tables]:
+            if self.selected(ident):
+                needed |= {ident[:i] for i in range(1, len(ident)) if ident[:i] not in self.world.namespaces}
+        return [n for n in namespaces if self.selected(n.ident) or n.ident in needed]
+
+    # -- creates and updates -------------------------------------------------------------------------------------
+
+    def _rename_namespace(self, want: DesiredNamespace) -> None:
+        source = want.renamed_from
+        assert source is not None
+        old = self.world.namespaces.get(source)
+        if old is None:
+            return
+        change = RenameNamespace(want.ident, source)
+        d = Drafter(self.context, want.source, Absent())
+        if want.ident in self.world.namespaces:
+            both = f"it is renamed from {dotted(source)}, but both are there: move what is left, then drop the old one"
+            d.refuse(change, "metadata", Block(RENAME_CONFLICT, both))
+        else:
+            d.now = old
+            owner = old.state.marks.owner if isinstance(old, Present) else None
+            d.block = standing(self.context, owner)[1] or self._parent_block(want.ident)
+            d.propose(change, "metadata", f"renamed from {dotted(source)}", {"id": [*source]})
+            if d.drafts[0].verdict != "allowed":
+                self.held[want.ident] = parent_block(f"the rename of {dotted(source)}")
+        self.kept.add(source)
+        self._take(d)
+
+    def _namespace(self, want: DesiredNamespace) -> None:
+        found, block = self._find("Namespace", want, self.world.tables)
+        d = plan_namespace(self.context, want, found, block)
+        self._take(d)
+        if isinstance(self.world.namespaces.get(want.ident), Present):
+            self._note_unowned("Namespace", want.ident, d, found)
+        else:
+            self.held[want.ident] = parent_block(f"namespace {dotted(want.ident)}")
+
+    def _table(self, want: DesiredTable) -> None:
+        found, block = self._find("Table", want, self.world.namespaces)
+        renamed = False
+        old = self.world.tables.get(want.renamed_from) if want.renamed_from is not None else None
+        if old is not None and want.renamed_from is not None:
+            self.kept.add(want.renamed_from)
+            if not isinstance(found, Absent):
+                both = f"it is renamed from {dotted(want.renamed_from)}, but both are there"
+                conflict = Drafter(self.context, want.source, found)
+                change = RenameTable(want.ident, want.renamed_from)
+                conflict.refuse(change, "metadata", Block(RENAME_CONFLICT, both))
+                self._take(conflict)
+            else:
+                found, renamed = old, True
+        if isinstance(found, Absent) and want.location is not None and block is None:
+            self._no_location(want)
+            return
+        d = plan_table(self.context, want, found, block, renamed)
+        self._take(d)
+        self._note_unowned("Table", want.ident, d, found)
+
+    def _find(
+        self, kind: Kind, want: DesiredObject, others: Mapping[Ident, Present | Unreadable]
+    ) -> tuple[Finding, Block | None]:
+        found = self.world.find(kind, want.ident)
+        if want.ident in others:
+            other = "table" if kind == "Namespace" else "namespace"
+            reason = f"a {other} of this name is there: remove it in one apply, create this in the next"
+            return Absent(), Block(TWO_APPLIES, reason)
+        block = self._parent_block(want.ident)
+        if block is None and isinstance(found, Absent):
+            gap = next((g for g in self.snapshot.gaps if want.ident[: len(g.ident)] == g.ident), None)
+            if gap is not None:
+                block = Block(INCOMPLETE, f"the listing is incomplete ({gap.message}): it may be there")
+        above = self.world.namespaces.get(parent(want.ident))
+        if block is None and isinstance(above, Unreadable):
+            block = Block(UNREADABLE, f"namespace {dotted(parent(want.ident))} cannot be read: {above.message}")
+        if block is None and parent(want.ident) not in self.world.namespaces and parent(want.ident) != ROOT:
+            self._no_parent(want)
+            block = parent_block(f"namespace {dotted(parent(want.ident))}")
+        return found, block
+
+    def _parent_block(self, ident: Ident) -> Block | None:
+        return next((self.held[ident[:i]] for i in range(len(ident) - 1, 0, -1) if ident[:i] in self.held), None)
+
+    def _no_parent(self, want: DesiredObject) -> None:
+        above = dotted(parent(want.ident))
+        self.plan.diagnostics.append(
+            Diagnostic(
+                want.source,
+                "P101",
+                "error",
+                f"{dotted(want.ident)} needs namespace {above}, which is neither declared nor live",
+                f"declare a Namespace with id [{', '.join(parent(want.ident))}]",
+            )
+        )
+
+    def _no_location(self, want: DesiredTable) -> None:
+        self.plan.diagnostics.append(
+            Diagnostic(
+                want.source,
+                "P102",
+                "error",
+                f"{dotted(want.ident)}: there is no dataset at {want.location}",
+                "this catalog chooses locations itself: leave `location` out, or name a dataset that exists",
+            )
+        )
+
+    def _take(self, d: Drafter) -> None:
+        for draft in d.drafts:
+            if draft.verdict == "allowed":
+                self.world.apply(draft.change)
+        self.plan.drafts += d.drafts
+
+    def _note_unowned(self, kind: Kind, ident: Ident, d: Drafter, found: Finding) -> None:
+        """As declared, but not ours: listed, not touched."""
+        if not d.drafts and isinstance(found, Present) and found.state.marks.owner != self.context.owner:
+            self.plan.unowned.append(ObjectKey(self.spec.name, ident, kind))
+
+    # -- deletes -------------------------------------------------------------------------------------------------
+
+    def _deletes(self) -> None:
+        prune = self._orphans() if self.options.prune else {"Namespace": [], "Table": []}
+        if not self.options.prune:
+            self.plan.orphans = [
+                ObjectKey(self.spec.name, i, kind) for kind, idents in self._orphans().items() for i in idents
+            ]
+        gone = "its manifest is gone and --prune was given"
+        tables = [_removal(t) for t in self.tables.values() if t.absent and self.selected(t.ident)]
+        tables += [Removal(i, None, gone) for i in prune["Table"]]
+        namespaces = [_removal(n) for n in self.namespaces.values() if n.absent and self.selected(n.ident)]
+        namespaces += [Removal(i, None, gone) for i in prune["Namespace"]]
+        for r in sorted(tables, key=lambda r: r.ident):
+            self._delete(plan_table_delete(self.context, self.world, self.snapshot, r))
+        for r in sorted(namespaces, key=lambda r: (-len(r.ident), r.ident)):
+            self._delete(plan_namespace_delete(self.context, self.world, self.snapshot, r))
+        owned = owned_count(self.snapshot, self.context.owner)
+        hold_back_over_threshold(self.plan.deletes, self.spec.management, owned)
+
+    def _delete(self, draft: Draft | None) -> None:
+        if draft is not None:
+            self.plan.deletes.append(draft)
+
+    def _orphans(self) -> dict[Kind, list[Ident]]:
+        """What we own and no manifest mentions. A namespace that a declared object lives in is never deleted."""
+        needed = {i[:n] for i in (*self._present(),) for n in range(1, len(i))}
+        out: dict[Kind, list[Ident]] = {"Namespace": [], "Table": []}
+        for ident in sorted(self.world.namespaces):
+            if ident not in self.namespaces and self._ours(self.world.namespaces.get(ident), ident):
+                if not (self.options.prune and ident in needed):
+                    out["Namespace"].append(ident)
+                else:
+                    self.plan.orphans.append(ObjectKey(self.spec.name, ident, "Namespace"))
+        for ident in sorted(self.world.tables):
+            if ident not in self.tables and self._ours(self.world.tables.get(ident), ident):
+                out["Table"].append(ident)
+        return out
+
+    def _present(self) -> Iterable[Ident]:
+        yield from (i for i, n in self.namespaces.items() if not n.absent)
+        yield from (i for i, t in self.tables.items() if not t.absent)
+
+    def _ours(self, found: Present | Unreadable | None, ident: Ident) -> bool:
+        if not isinstance(found, Present) or ident in self.kept or not self.selected(ident) or self.ignored(ident):
+            return False
+        marks: Marks = found.state.marks
+        return marks.owner == self.context.owner
+
+
+def _removal(want: DesiredObject) -> Removal:
+    return Removal(want.ident, want.source, "the manifest says `state: absent`")
+
+
+def _depth(item: tuple[Ident, object]) -> tuple[int, Ident]:
+    return len(item[0]), item[0]

@@ -1,0 +1,122 @@
+"""From desired and observed state to a plan. Pure: same inputs, same bytes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
+
+from reconciler import __version__
+from reconciler.core.draft import Draft
+from reconciler.core.errors import InternalError, PlanError
+from reconciler.core.options import PlanOptions
+from reconciler.core.order import number
+from reconciler.core.plan_catalog import CatalogPlan, plan_catalog
+from reconciler.core.simulate import check
+from reconciler.model.capabilities import Capabilities
+from reconciler.model.codec import canonical
+from reconciler.model.desired import CatalogSpec, Desired
+from reconciler.model.diagnostic import Diagnostic
+from reconciler.model.ident import ObjectKey
+from reconciler.model.observed import Detached, Scope, Snapshot, Unreadable
+from reconciler.model.plan import CatalogSummary, Json, Plan, Step, Summary
+from reconciler.model.plan_json import plan_to_json
+
+__all__ = ["InternalError", "PlanError", "PlanOptions", "make_plan", "scope_of"]
+
+
+def scope_of(desired: Desired, catalog: str) -> Scope:
+    """What a scan must read: everything's names, and the datasets of the declared tables."""
+    tables = [t for t in desired.tables.get(catalog, {}).values() if not t.absent]
+    detail = {t.ident for t in tables} | {t.renamed_from for t in tables if t.renamed_from is not None}
+    detail |= _below_renamed_namespaces(desired, catalog)
+    locations = {t.ident: t.location for t in tables if t.location is not None}
+    return Scope(frozenset(detail), locations, desired.catalogs[catalog].management.ignore)
+
+
+def _below_renamed_namespaces(desired: Desired, catalog: str) -> set[tuple[str, ...]]:
+    """Tables under a namespace to be renamed are read under their old names."""
+    out = set()
+    for n in desired.namespaces.get(catalog, {}).values():
+        if n.renamed_from is not None and not n.absent:
+            below = [t for t in desired.tables.get(catalog, {}) if t[: len(n.ident)] == n.ident]
+            out |= {n.renamed_from + t[len(n.ident) :] for t in below}
+    return out
+
+
+def make_plan(
+    desired: Desired,
+    snapshots: Mapping[str, Snapshot],
+    capabilities: Mapping[str, Capabilities],
+    options: PlanOptions,
+) -> Plan:
+    """Plans the catalogs in `snapshots`. Raises PlanError, or InternalError when the plan would not converge."""
+
+    def one(name: str, snapshot: Snapshot) -> CatalogPlan:
+        namespaces, tables = desired.namespaces.get(name, {}), desired.tables.get(name, {})
+        return plan_catalog(desired.catalogs[name], namespaces, tables, snapshot, capabilities[name], options)
+
+    plans = {name: one(name, snapshots[name]) for name in sorted(snapshots)}
+    diagnostics: list[Diagnostic] = [d for p in plans.values() for d in p.diagnostics]
+    if diagnostics:
+        raise PlanError(diagnostics)
+    steps = number(
+        [(name, d) for name, p in plans.items() for d in p.drafts],
+        [(name, d) for name, p in plans.items() for d in p.deletes],
+    )
+    check(steps, snapshots, one)
+    plan = Plan(
+        "",
+        __version__,
+        desired.digest,
+        {name: _catalog(desired.catalogs[name], snapshots[name], plans[name]) for name in plans},
+        steps,
+        tuple(sorted(k for p in plans.values() for k in p.orphans)),
+        tuple(sorted(k for p in plans.values() for k in p.unowned)),
+        summarize(steps),
+    )
+    return with_id(plan)
+
+
+def with_id(plan: Plan) -> Plan:
+    """`plan_id` is the hash of everything else in the plan."""
+    value = plan_to_json(plan)
+    del value["plan_id"]
+    return replace(plan, plan_id="sha256:" + hashlib.sha256(canonical(value).encode()).hexdigest())
+
+
+def summarize(steps: tuple[Step, ...]) -> Summary:
+    """Each object counts once under create, update or delete, by its allowed steps."""
+    kinds: dict[ObjectKey, str] = {}
+    blocked: set[ObjectKey] = set()
+    unsupported: set[ObjectKey] = set()
+    for s in steps:
+        if s.verdict == "blocked":
+            blocked.add(s.key)
+        elif s.verdict == "unsupported":
+            unsupported.add(s.key)
+        elif s.deletes:
+            kinds[s.key] = "delete"
+        elif s.action in ("create_namespace", "declare_table", "create_dataset"):
+            kinds[s.key] = "create"
+        else:
+            kinds.setdefault(s.key, "update")
+    counts = {kind: sum(1 for k in kinds.values() if k == kind) for kind in ("create", "update", "delete")}
+    return Summary(**counts, blocked=len(blocked), unsupported=len(unsupported))
+
+
+def _catalog(spec: CatalogSpec, snapshot: Snapshot, plan: CatalogPlan) -> CatalogSummary:
+    problems = [f"the listing is incomplete: {g.message}" for g in snapshot.gaps]
+    problems += [d.reason for d in plan.drafts + plan.deletes if _unreadable(d)]
+    written: dict[str, Json] = {"type": spec.type}
+    written |= dict(spec.options)  # type: ignore[arg-type]
+    if spec.management_written:
+        written["management"] = dict(spec.management_written)  # type: ignore[arg-type]
+    tables = sum(1 for f in snapshot.tables.values() if not isinstance(f, Detached))
+    return CatalogSummary(
+        spec.type, not problems, len(snapshot.namespaces), tables, written, tuple(sorted(set(problems)))
+    )
+
+
+def _unreadable(draft: Draft) -> bool:
+    return isinstance(draft.expect, Unreadable)

@@ -1,0 +1,235 @@
+"""The plan as JSON and back (`schemas/plan.schema.json`)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import Any
+
+from reconciler.model import change as c
+from reconciler.model.arrow import Field
+from reconciler.model.codec import (
+    canonical,
+    field_from,
+    field_json,
+    index_from,
+    index_json,
+    marks_from,
+    marks_json,
+    type_from,
+    type_json,
+)
+from reconciler.model.diagnostic import Source
+from reconciler.model.ident import ObjectKey
+from reconciler.model.plan import FORMAT_VERSION, CatalogSummary, Expect, Json, Plan, Step, Summary
+from reconciler.model.state import Index, Marks
+
+_SERVER: dict[str, Json] = {"unknown": "server"}
+
+
+class PlanFormatError(ValueError):
+    """The file is not a plan this version can apply."""
+
+
+def plan_to_json(plan: Plan) -> dict[str, Json]:
+    return {
+        "format_version": FORMAT_VERSION,
+        "plan_id": plan.plan_id,
+        "tool_version": plan.tool_version,
+        "manifests_digest": plan.manifests_digest,
+        "catalogs": {name: _catalog_json(s) for name, s in sorted(plan.catalogs.items())},
+        "steps": [step_to_json(s) for s in plan.steps],
+        "orphans": [_key_json(k) for k in plan.orphans],
+        "unowned": [_key_json(k) for k in plan.unowned],
+        "summary": {f.name: getattr(plan.summary, f.name) for f in fields(Summary)},
+    }
+
+
+def plan_from_json(value: object) -> Plan:
+    """Refuses what is malformed, of another format version, or edited since it was written."""
+    if not isinstance(value, dict) or "format_version" not in value or "steps" not in value:
+        raise PlanFormatError("this is not a plan file")
+    version = value["format_version"]
+    if not isinstance(version, str) or version.split(".")[0] != FORMAT_VERSION.split(".")[0]:
+        raise PlanFormatError(f"the plan has format_version {version!r}; this version reads {FORMAT_VERSION}")
+    rest = {k: v for k, v in value.items() if k != "plan_id"}
+    if value.get("plan_id") != "sha256:" + hashlib.sha256(canonical(rest).encode()).hexdigest():
+        raise PlanFormatError("the plan was changed after it was written: its plan_id does not match; make a new plan")
+    try:
+        return Plan(
+            value["plan_id"],
+            value["tool_version"],
+            value["manifests_digest"],
+            {name: _catalog_from(s) for name, s in value["catalogs"].items()},
+            tuple(_step_from(s) for s in value["steps"]),
+            tuple(_key_from(k) for k in value["orphans"]),
+            tuple(_key_from(k) for k in value["unowned"]),
+            Summary(**value["summary"]),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as e:
+        raise PlanFormatError(f"the plan is malformed: {type(e).__name__} {e}") from e
+
+
+def step_to_json(step: Step) -> dict[str, Json]:
+    source = step.source
+    return {
+        "id": step.id,
+        "action": step.action,
+        "catalog": step.catalog,
+        "object": {"kind": step.change.kind, "id": list(step.change.ident)},
+        "plane": step.plane,
+        "risk": step.risk,
+        "reason": step.reason,
+        "verdict": step.verdict,
+        "blocked_by": step.blocked_by,
+        "needs": list(step.needs),
+        "expect": _expect_json(step.expect),
+        "yields": _expect_json(step.yields),
+        "via": list(step.via),
+        "before": step.before,
+        "after": step.after,
+        "source": {"file": source.file, "line": source.line} if source else None,
+    }
+
+
+def _step_from(value: Mapping[str, Any]) -> Step:
+    ident = tuple(value["object"]["id"])
+    source = value["source"]
+    return Step(
+        value["id"],
+        value["catalog"],
+        change_from_json(value["action"], value["object"]["kind"], ident, value["after"]),
+        value["risk"],
+        value["reason"],
+        value["verdict"],
+        value["blocked_by"],
+        tuple(value["needs"]),
+        _expect_from(value["expect"]),
+        _expect_from(value["yields"]),
+        tuple(value["via"]),
+        value["before"],
+        value["after"],
+        Source(source["file"], source["line"]) if source else None,
+    )
+
+
+def change_to_json(change: c.Change) -> dict[str, Json]:
+    """Everything but the identifier, which the step's `object` has."""
+    out: dict[str, Json] = {}
+    for f in fields(change):
+        if f.name == "ident":
+            continue
+        value = getattr(change, f.name)
+        if isinstance(change, c.DeclareTable) and f.name == "location":
+            out["location"] = _SERVER if value is None else value
+        else:
+            out[f.name] = _encode(value)
+    return out
+
+
+def _encode(value: Any) -> Json:
+    if isinstance(value, Marks):
+        return marks_json(value)
+    if isinstance(value, Index):
+        return index_json(value)
+    if isinstance(value, Field):
+        return field_json(value)
+    if isinstance(value, c.ColumnAlteration):
+        out: dict[str, Json] = {"path": value.path}
+        if value.rename is not None:
+            out["rename"] = value.rename
+        if value.type is not None:
+            out["type"] = type_json(value.type)
+        if value.nullable is not None:
+            out["nullable"] = value.nullable
+        return out
+    if isinstance(value, tuple):
+        return [_encode(v) for v in value]
+    if isinstance(value, Mapping):
+        return {k: _encode(v) for k, v in value.items()}
+    return value  # type: ignore[no-any-return]
+
+
+def _alteration_from(value: Mapping[str, Any]) -> c.ColumnAlteration:
+    type_ = value.get("type")
+    return c.ColumnAlteration(
+        value["path"], value.get("rename"), None if type_ is None else type_from(type_), value.get("nullable")
+    )
+
+
+def _fields_from(value: Any) -> Any:
+    return tuple(field_from(f) for f in value) if isinstance(value, list) else dict(value)
+
+
+_DECODERS: dict[str, Callable[[Any], Any]] = {
+    "properties": dict,
+    "set": dict,
+    "unset": tuple,
+    "marks": marks_from,
+    "location": lambda v: None if v == _SERVER else v,
+    "config": dict,
+    "schema_metadata": dict,
+    "fields": _fields_from,
+    "owner": str,
+    "applied": tuple,
+    "indexes": lambda v: None if v is None else tuple(index_from(i) for i in v),
+    "source": tuple,
+    "columns": lambda v: tuple(_alteration_from(a) for a in v),
+    "paths": tuple,
+    "index": index_from,
+    "name": str,
+}
+
+_CLASSES: dict[tuple[str, str], type[Any]] = {
+    (cls.action, cls.kind): cls
+    for cls in (
+        c.CreateNamespace, c.UpdateNamespace, c.AdoptNamespace, c.RenameNamespace, c.DropNamespace, c.DeclareTable,
+        c.UpdateTable, c.AdoptTable, c.RenameTable, c.DeregisterTable, c.CreateDataset, c.AddColumns, c.AlterColumns,
+        c.DropColumns, c.CreateIndex, c.DropIndex, c.BackfillColumns, c.RewriteColumns,
+    )
+}  # fmt: skip
+
+
+def change_from_json(action: str, kind: str, ident: tuple[str, ...], after: Mapping[str, Any]) -> c.Change:
+    cls = _CLASSES.get((action, kind))
+    if cls is None:
+        raise PlanFormatError(f"the plan has an action this version does not know: {action} on a {kind}")
+    if action == "update_table" and "applied" in after:
+        cls = c.UpdateDataset
+    change: c.Change = cls(ident, **{name: _DECODERS[name](value) for name, value in after.items()})
+    return change
+
+
+def _expect_json(expect: Expect) -> dict[str, Json]:
+    out: dict[str, Json] = {"state": expect.state}
+    if expect.fingerprint is not None:
+        out["fingerprint"] = expect.fingerprint
+    return out
+
+
+def _expect_from(value: Mapping[str, Any]) -> Expect:
+    return Expect(value["state"], value.get("fingerprint"))
+
+
+def _catalog_json(s: CatalogSummary) -> dict[str, Json]:
+    return {
+        "type": s.type,
+        "complete": s.complete,
+        "namespaces": s.namespaces,
+        "tables": s.tables,
+        "spec": dict(s.spec),
+        "problems": list(s.problems),
+    }
+
+
+def _catalog_from(v: Mapping[str, Any]) -> CatalogSummary:
+    return CatalogSummary(v["type"], v["complete"], v["namespaces"], v["tables"], v["spec"], tuple(v["problems"]))
+
+
+def _key_json(key: ObjectKey) -> dict[str, Json]:
+    return {"catalog": key.catalog, "object": {"kind": key.kind, "id": list(key.ident)}}
+
+
+def _key_from(value: Mapping[str, Any]) -> ObjectKey:
+    return ObjectKey(value["catalog"], tuple(value["object"]["id"]), value["object"]["kind"])
