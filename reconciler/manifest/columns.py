@@ -83,7 +83,7 @@ class Columns:
         )
 
     def _nested(self, text: str, nested: Sequence[Any], path: Path, problems: list[Problem]) -> ArrowType:
-        """`type` says where the fields go: `struct`, `list<struct>`, `map<string, struct>`; `list` is a list of them."""
+        """`type` says where the fields go: `struct`, `list<struct>`, `map<string, struct>`; `list` is a list of it."""
         children = Struct(self.fields(nested, (*path, "fields"), problems))
         if text in ("list", "large_list"):
             text = f"{text}<struct>"

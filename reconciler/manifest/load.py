@@ -114,10 +114,10 @@ class _Loader:
     def _document(self, file: str, document: Document, references: bool) -> None:
         value = document.value
         problems: list[Problem] = []
-        if document._careful is not None:
-            for flaw in document._careful.flaws:
+        if document.was_careful:
+            for flaw in document.careful().flaws:
                 self._flaw(file, flaw)
-            if document._careful.stopped:
+            if document.careful().stopped:
                 return
         if references and mentions_reference(value):
             substituted = substitute(value, document.careful(), self.resolver)

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import yaml
-from yaml._yaml import CParser
 from yaml.events import (
     AliasEvent,
     DocumentStartEvent,
@@ -22,7 +21,7 @@ from yaml.events import (
 )
 
 from reconciler.manifest.problem import Path
-from reconciler.manifest.yaml_fast import MAX_DEPTH, MAX_NODES
+from reconciler.manifest.yaml_fast import MAX_DEPTH, MAX_NODES, events
 from reconciler.manifest.yaml_scalars import MERGE_TAG, STR_TAG, ScalarValue, Value, describe, quoted, resolve, tag_of
 
 
@@ -101,7 +100,7 @@ def read_careful(text: str, line: int) -> Careful:
 
 class _Reader:
     def __init__(self, text: str, line: int, result: Careful) -> None:
-        self.next: Any = CParser(text).get_event
+        self.next = events(text)
         self.line = line + 1
         self.result = result
         self.anchors: dict[str, Node] = {}

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from yaml._yaml import CParser
 from yaml.events import MappingEndEvent, MappingStartEvent, ScalarEvent, SequenceEndEvent, SequenceStartEvent
 
 from reconciler.manifest.yaml_scalars import Value, _cache, resolve
@@ -16,6 +17,11 @@ from reconciler.manifest.yaml_scalars import Value, _cache, resolve
 MAX_DEPTH = 100
 MAX_NODES = 100_000
 """Per document. A hostile megabyte of `{a,a,a}` is stopped here; a table of 10,000 columns is not."""
+
+
+def events(text: str) -> Callable[[], Any]:
+    """Each call gives the next event; None after the last. libyaml's parser alone: no composer, no constructor."""
+    return CParser(text).get_event
 
 
 class NeedsCare(Exception):

@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import yaml
-from yaml._yaml import CParser
 from yaml.events import DocumentEndEvent, DocumentStartEvent, ScalarEvent, StreamEndEvent
 
 from reconciler.manifest.yaml_careful import Careful, Flaw, read_careful
-from reconciler.manifest.yaml_fast import NeedsCare, build
+from reconciler.manifest.yaml_fast import NeedsCare, build, events
 from reconciler.manifest.yaml_scalars import Value
 
 MAX_EMPTY = 10_000
@@ -31,6 +29,11 @@ class Document:
     _body: int
     _first_line: int
     _careful: Careful | None = None
+
+    @property
+    def was_careful(self) -> bool:
+        """The fast builder passed it on; the careful reading may have found flaws."""
+        return self._careful is not None
 
     def careful(self) -> Careful:
         if self._careful is None:
@@ -72,30 +75,32 @@ def _next_marker(text: str, start: int, lines: int) -> int | None:
 
 def _stream(text: str, start: int, line: int) -> Generator[Document | Flaw, None, int | None]:
     """Reads from `start` on. Returns None at the end, or the line where a document became too large to go on."""
-    next_event: Any = CParser(text[start:] if start else text).get_event
+    next_event = events(text[start:] if start else text)
     empty = 0
     while True:
-        event: Any = next_event()
-        if event is None or event.__class__ is StreamEndEvent:
+        event = next_event()
+        kind: type = event.__class__
+        if event is None or kind is StreamEndEvent:
             return None
-        if event.__class__ is not DocumentStartEvent:
+        if kind is not DocumentStartEvent:
             continue
-        root: Any = next_event()
-        if root.__class__ is ScalarEvent and not root.value and root.implicit[0]:
+        root = next_event()
+        kind = root.__class__
+        if kind is ScalarEvent and not root.value and root.implicit[0]:
             empty += 1
             if empty > MAX_EMPTY:
                 message = f"the file has more than {MAX_EMPTY:,} empty documents"
                 yield Flaw("M114", root.start_mark.line + line + 1, 1, message, "remove the extra --- lines")
                 return None
             continue
-        mark: Any = root.start_mark
+        mark = root.start_mark
         begin, body = event.start_mark, event.end_mark
         document = Document(
             None,
             mark.line + line + 1,
             mark.column + 1,
             text,
-            begin.index + start,
+            begin.index - begin.column + start,
             body.index + start,
             begin.line + line,
         )
