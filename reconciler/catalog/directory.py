@@ -1,0 +1,120 @@
+"""The directory backend (`type: dir`): Lance tables in a folder or a bucket.
+
+The parts: `storage` (files), `directory_manifest` (`__manifest`), `directory_inventory` (our notes beside the tables),
+`directory_read`, `directory_write`, and the dataset side that all backends share (`lance_dataset`, `lance_write`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from reconciler.catalog.base import WriteContext, Written
+from reconciler.catalog.directory_capabilities import DirectoryCapabilities, directory_capabilities
+from reconciler.catalog.directory_inventory import Inventory
+from reconciler.catalog.directory_manifest import Manifest
+from reconciler.catalog.directory_read import DirectoryReader
+from reconciler.catalog.directory_write import DirectoryWriter
+from reconciler.catalog.lance_dataset import Datasets
+from reconciler.catalog.lance_errors import translated
+from reconciler.catalog.stats import Stats
+from reconciler.catalog.storage import open_storage
+from reconciler.model.change import (
+    DATA_PLANE,
+    AddColumns,
+    AdoptNamespace,
+    AdoptTable,
+    AlterColumns,
+    Change,
+    CreateDataset,
+    CreateIndex,
+    CreateNamespace,
+    DeclareTable,
+    DeregisterTable,
+    DropColumns,
+    DropIndex,
+    DropNamespace,
+    RenameTable,
+    UpdateDataset,
+    UpdateNamespace,
+    UpdateTable,
+)
+from reconciler.model.errors import CatalogError, Code
+from reconciler.model.ident import Ident, Kind, dotted
+from reconciler.model.observed import Gap, Observation, Scope
+
+_STORAGE_PREFIX = "storage."
+
+
+class DirectoryCatalog:
+    """`options` are resolved strings: path, manifest_enabled, dir_listing_enabled, plain_folders, storage.*."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self._capabilities = directory_capabilities(options)
+        if self._capabilities.problem:
+            raise CatalogError(Code.INVALID_INPUT, self._capabilities.problem)
+        storage_options = {
+            key[len(_STORAGE_PREFIX) :]: value for key, value in options.items() if key.startswith(_STORAGE_PREFIX)
+        }
+        self.stats = Stats()
+        self.storage = open_storage(options.get("path", ""), storage_options)
+        datasets = Datasets(self.storage.lance_options, self.stats)
+        manifest = Manifest(self.storage, datasets)
+        inventory = Inventory(self.storage, self.stats)
+        self._reader = DirectoryReader(self.storage, manifest, inventory, datasets, self._capabilities)
+        self._writer = DirectoryWriter(self._reader)
+
+    @property
+    def capabilities(self) -> DirectoryCapabilities:
+        return self._capabilities
+
+    def scan(self, scope: Scope) -> Iterator[Observation | Gap]:
+        with translated(f"scan {self.storage.root}"):
+            yield from self._reader.scan(scope)
+
+    def read(self, keys: Sequence[tuple[Kind, Ident]], scope: Scope) -> Iterator[Observation]:
+        with translated(f"read {self.storage.root}"):
+            yield from self._reader.read(keys, scope)
+
+    def children(self, ident: Ident) -> Sequence[str]:
+        with translated(f"list {self.storage.root}"):
+            return self._reader.children(ident)
+
+    def apply(self, change: Change, context: WriteContext) -> Written:
+        with translated(f"{change.action.replace('_', ' ')} {dotted(change.ident)}", write=True):
+            if isinstance(change, DATA_PLANE):
+                raise CatalogError(
+                    Code.UNSUPPORTED, f"{change.action} moves data: the pipeline runs it, not the catalog"
+                )
+            self.storage.check()
+            return self._apply(change, context)
+
+    def _apply(self, change: Change, context: WriteContext) -> Written:
+        writer = self._writer
+        match change:
+            case CreateNamespace():
+                problem = self._capabilities.ident_problem("Namespace", change.ident)
+                if problem:
+                    raise CatalogError(Code.INVALID_INPUT, problem)
+                writer.create_namespace(change)
+            case UpdateNamespace() | AdoptNamespace():
+                writer.update_namespace(change)
+            case DropNamespace():
+                writer.drop_namespace(change)
+            case DeclareTable():
+                writer.declare(change)
+            case UpdateTable():
+                writer.update_table(change)
+            case RenameTable():
+                writer.rename(change)
+            case DeregisterTable():
+                writer.deregister(change)
+            case AdoptTable():
+                return writer.adopt_table(change, context)
+            case CreateDataset():
+                return writer.create_dataset(change, context)
+            case UpdateDataset() | AddColumns() | AlterColumns() | DropColumns() | CreateIndex() | DropIndex():
+                return writer.change_dataset(change, context)
+        return Written()
+
+    def close(self) -> None:
+        """Nothing is held open between calls."""

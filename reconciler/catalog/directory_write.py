@@ -1,0 +1,371 @@
+"""Changes of a directory catalog. Every condition that `__manifest` can decide is checked inside its commit; what
+lives in folders is claimed by creating a file that must not exist."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from reconciler.catalog.base import WriteContext, Written
+from reconciler.catalog.directory_inventory import DetachedRecord
+from reconciler.catalog.directory_read import DEREGISTERED, RESERVED, DirectoryReader, Place
+from reconciler.catalog.directory_rows import (
+    NAMESPACE,
+    TABLE,
+    BadRow,
+    Row,
+    dump_properties,
+    join,
+    load_properties,
+    object_id,
+    split,
+    updated,
+)
+from reconciler.model.change import (
+    AdoptNamespace,
+    AdoptTable,
+    CreateDataset,
+    CreateNamespace,
+    DeclareTable,
+    DeregisterTable,
+    DropNamespace,
+    RenameTable,
+    UpdateNamespace,
+    UpdateTable,
+)
+from reconciler.model.errors import CatalogError, Code
+from reconciler.model.ident import Ident, dotted, parent
+from reconciler.model.state import Marks
+
+if TYPE_CHECKING:
+    from reconciler.catalog.lance_write import DatasetChange
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9._$-]")
+
+
+class DirectoryWriter:
+    def __init__(self, reader: DirectoryReader) -> None:
+        self.reader = reader
+        self.storage = reader.storage
+        self.manifest = reader.manifest
+        self.inventory = reader.inventory
+        self.datasets = reader.datasets
+        self.capabilities = reader.capabilities
+
+    # namespaces
+
+    def create_namespace(self, change: CreateNamespace) -> None:
+        key = object_id(change.ident)
+        row = Row(key, NAMESPACE, None, dump_properties(join(change.properties, change.marks)))
+        if self.capabilities.listed(change.ident):
+            place, _ = self.reader.locate(change.ident, self.reader.rows())
+            if place is not None:
+                raise _taken_by_table(change.ident)
+
+        def edit(rows: dict[str, Row]) -> None:
+            _need_parent(rows, change.ident)
+            _need_free(rows, change.ident)
+            rows[key] = row
+
+        self.manifest.edit(edit)
+
+    def update_namespace(self, change: UpdateNamespace | AdoptNamespace) -> None:
+        def edit(rows: dict[str, Row]) -> None:
+            row = _need_namespace(rows, change.ident)
+            set_, unset = (change.set, change.unset) if isinstance(change, UpdateNamespace) else ({}, ())
+            rows[row.object_id] = _changed(row, set_, unset, change.marks)
+
+        self.manifest.edit(edit)
+
+    def drop_namespace(self, change: DropNamespace) -> None:
+        """RESTRICT, in the same commit as the removal: any row below, of whatever kind, keeps the namespace."""
+
+        def edit(rows: dict[str, Row]) -> None:
+            row = _need_namespace(rows, change.ident)
+            prefix = row.object_id + "$"
+            inside = sorted(key for key in rows if key.startswith(prefix))
+            if inside:
+                raise CatalogError(
+                    Code.NAMESPACE_NOT_EMPTY,
+                    f"namespace {dotted(change.ident)} is not empty: {dotted(rows[inside[0]].ident)}"
+                    + (f" and {len(inside) - 1} more are inside" if len(inside) > 1 else " is inside"),
+                )
+            del rows[row.object_id]
+
+        self.manifest.edit(edit)
+
+    # tables
+
+    def declare(self, change: DeclareTable) -> None:
+        problem = self.capabilities.ident_problem("Table", change.ident) or self.capabilities.refuses(change)
+        if problem:
+            raise CatalogError(Code.INVALID_INPUT, problem)
+        folder = self._existing_data(change) if change.location is not None else None
+        if self.capabilities.listed(change.ident):
+            self._declare_root(change, folder)
+        elif folder is None:
+            self._declare_new(change)
+        else:
+            self._insert(change, folder)
+            self.inventory.reattached(object_id(change.ident), folder)
+
+    def _existing_data(self, change: DeclareTable) -> str:
+        location = change.location or ""
+        problem = self.capabilities.location_problem(change.ident, location)
+        folder = self.storage.relative(location)
+        if problem or folder is None:
+            raise CatalogError(Code.INVALID_INPUT, problem or f"{location!r} is not below {self.storage.root}")
+        if not self.has_versions(folder):
+            raise CatalogError(Code.INVALID_INPUT, f"there is no Lance dataset at {self.storage.uri(folder)}")
+        return folder
+
+    def _declare_new(self, change: DeclareTable) -> None:
+        """The marker first, in a folder with a random name; it is taken away again when the row is refused."""
+        while True:
+            folder = f"{uuid.uuid4().hex[:8]}_{_UNSAFE.sub('_', object_id(change.ident))}"
+            if self.storage.create(f"{folder}/{RESERVED}", b""):
+                break
+        try:
+            self._insert(change, folder)
+        except CatalogError as error:
+            if not error.unknown_outcome:
+                self.storage.delete(f"{folder}/{RESERVED}")
+                self.storage.prune(folder)
+            raise
+
+    def _insert(self, change: DeclareTable, folder: str) -> None:
+        key = object_id(change.ident)
+        row = Row(key, TABLE, folder, dump_properties(join(change.properties, change.marks)))
+
+        def edit(rows: dict[str, Row]) -> None:
+            _need_parent(rows, change.ident)
+            _need_free(rows, change.ident)
+            other = next((r for r in rows.values() if r.location == folder), None) if change.location else None
+            if other is not None:
+                raise CatalogError(
+                    Code.INVALID_INPUT, f"the data at {folder!r} belongs to table {dotted(other.ident)} already"
+                )
+            rows[key] = row
+
+        self.manifest.edit(edit)
+
+    def _declare_root(self, change: DeclareTable, folder: str | None) -> None:
+        """Claim in the inventory, marker (or the removal of the deregistered one), row, confirmation: in this order,
+        so that a run that dies in between leaves either nothing visible or a table that is known as ours."""
+        name = change.ident[0]
+        rows = self.reader.rows()
+        row = rows.get(name)
+        if row is not None and row.object_type == NAMESPACE:
+            raise CatalogError(Code.INVALID_TABLE_STATE, f"there is a namespace named {dotted(change.ident)}")
+        place, left = self.reader.locate(change.ident, rows)
+        if place is not None or (left is not None and folder is not None and left != folder):
+            raise _table_exists(change.ident)
+        if left is not None and folder is None:
+            self._need_declared_only(change.ident, left)
+        claim = self.inventory.claim(name, change.marks)
+        if left is None:
+            self._reserve(change.ident, f"{name}.lance", claim.claim)
+        if self.capabilities.manifest:
+            self._save_root_row(change.ident, left or f"{name}.lance", change.properties, ())
+        if left is not None:
+            self.storage.delete(f"{left}/{DEREGISTERED}")
+        self.inventory.confirm(claim)
+
+    def _need_declared_only(self, ident: Ident, folder: str) -> None:
+        listing = self.storage.list(folder)
+        if any(not n.startswith(".") for n in (*listing.folders, *listing.files)):
+            raise CatalogError(
+                Code.TABLE_ALREADY_EXISTS,
+                f"{self.storage.uri(folder)} holds the data of the deregistered table {dotted(ident)}: "
+                "it can be reattached, never be created anew over it",
+            )
+
+    def _reserve(self, ident: Ident, folder: str, token: str) -> None:
+        if not self.storage.create(f"{folder}/{RESERVED}", token.encode()):
+            raise _table_exists(ident)
+        listing = self.storage.list(folder)
+        if any(not n.startswith(".") for n in (*listing.folders, *listing.files)):
+            # somebody wrote a dataset there in the same moment: it is theirs
+            self.storage.delete(f"{folder}/{RESERVED}")
+            self.inventory.forget(ident[0])
+            raise _table_exists(ident)
+
+    def _save_root_row(self, ident: Ident, folder: str, set_: Mapping[str, str], unset: tuple[str, ...]) -> None:
+        """The user's properties of a root table; the marks are in the inventory."""
+
+        def edit(rows: dict[str, Row]) -> None:
+            row = rows.get(ident[0])
+            if row is not None and row.object_type != TABLE:
+                raise CatalogError(Code.INVALID_TABLE_STATE, f"there is a namespace named {dotted(ident)}")
+            row = row or Row(ident[0], TABLE, folder)
+            rows[ident[0]] = row.with_properties(updated(_properties(row), set_, unset))
+
+        self.manifest.edit(edit)
+
+    def update_table(self, change: UpdateTable) -> None:
+        place = self.place(change.ident)
+        if not place.listed:
+            self._edit_row(change.ident, change.set, change.unset, change.marks)
+            return
+        if change.set or change.unset:
+            if not self.capabilities.manifest:
+                raise CatalogError(Code.UNSUPPORTED, self.capabilities.refuses(change) or "no properties in V1")
+            self._save_root_row(change.ident, place.location, change.set, change.unset)
+        self.inventory.save(change.ident[0], change.marks)
+
+    def adopt_table(self, change: AdoptTable, context: WriteContext) -> Written:
+        """The catalog first: a dataset mark alone would make the table look detached from us."""
+        from reconciler.catalog.lance_write import mark_dataset
+
+        place = self.place(change.ident)
+        if place.listed:
+            self.inventory.save(change.ident[0], change.marks)
+        else:
+            self._edit_row(change.ident, {}, (), change.marks)
+        if self.reader.dataset(place) is None:
+            return Written()
+        return mark_dataset(self.datasets, self.reader.uri(place.location), change.marks.owner, context)
+
+    def _edit_row(self, ident: Ident, set_: Mapping[str, str], unset: tuple[str, ...], marks: Marks) -> None:
+        def edit(rows: dict[str, Row]) -> None:
+            row = _need_table(rows, ident)
+            rows[row.object_id] = _changed(row, set_, unset, marks)
+
+        self.manifest.edit(edit)
+
+    def rename(self, change: RenameTable) -> None:
+        """One commit; the data stays where it is."""
+        problem = self.capabilities.refuses(change) or self.capabilities.ident_problem("Table", change.ident)
+        if problem:
+            raise CatalogError(Code.UNSUPPORTED, problem)
+
+        def edit(rows: dict[str, Row]) -> None:
+            row = _need_table(rows, change.source)
+            _need_parent(rows, change.ident)
+            _need_free(rows, change.ident)
+            del rows[row.object_id]
+            key = object_id(change.ident)
+            rows[key] = Row(key, TABLE, row.location, row.metadata)
+
+        self.manifest.edit(edit)
+
+    def deregister(self, change: DeregisterTable) -> None:
+        """Never touches data: a record or a marker first, then the row."""
+        place = self.place(change.ident)
+        if place.listed:
+            self._deregister_root(place)
+            return
+        row = place.row
+        owner = split(_properties(row))[1].owner if row else None
+        self.inventory.detach(DetachedRecord(object_id(change.ident), place.location, owner))
+
+        def edit(rows: dict[str, Row]) -> None:
+            row = _need_table(rows, change.ident)
+            if row.location != place.location:
+                raise CatalogError(
+                    Code.CONCURRENT_MODIFICATION,
+                    f"table {dotted(change.ident)} was replaced in the meantime: read again",
+                )
+            del rows[row.object_id]
+
+        self.manifest.edit(edit)
+
+    def _deregister_root(self, place: Place) -> None:
+        name = place.ident[0]
+        if self.storage.is_folder(place.location):
+            self.datasets.stats.count("writes")
+            self.storage.create(f"{place.location}/{DEREGISTERED}", b"")
+
+        def edit(rows: dict[str, Row]) -> None:
+            row = rows.get(name)
+            if row is not None and row.object_type == TABLE:
+                del rows[name]
+
+        if self.capabilities.manifest:
+            self.manifest.edit(edit)
+        self.inventory.forget(name)
+
+    def create_dataset(self, change: CreateDataset, context: WriteContext) -> Written:
+        from reconciler.catalog.lance_write import create_dataset
+
+        place = self.place(change.ident)
+        if not self.has_versions(place.location):
+            self.reader.check_declared_only(place)
+        return create_dataset(self.datasets, self.reader.uri(place.location), change, context)
+
+    def change_dataset(self, change: DatasetChange, context: WriteContext) -> Written:
+        from reconciler.catalog.lance_write import apply_to_dataset
+
+        place = self.place(change.ident)
+        if not self.has_versions(place.location):
+            raise CatalogError(
+                Code.INVALID_TABLE_STATE, f"table {dotted(change.ident)} is declared but has no dataset yet"
+            )
+        return apply_to_dataset(self.datasets, self.reader.uri(place.location), change, context)
+
+    def has_versions(self, folder: str) -> bool:
+        return any(f.endswith(".manifest") for f in self.storage.list(f"{folder}/_versions").files)
+
+    def place(self, ident: Ident) -> Place:
+        """Raises TABLE_NOT_FOUND, or why the table cannot be told from another."""
+        place, _ = self.reader.locate(ident, self.reader.rows())
+        if place is None:
+            raise CatalogError(Code.TABLE_NOT_FOUND, f"table {dotted(ident)} is not in the catalog")
+        if place.problem:
+            raise CatalogError(Code.INVALID_TABLE_STATE, place.problem)
+        return place
+
+
+def _need_parent(rows: Mapping[str, Row], ident: Ident) -> None:
+    above = parent(ident)
+    if not above:
+        return
+    row = rows.get(object_id(above))
+    if row is None:
+        raise CatalogError(Code.NAMESPACE_NOT_FOUND, f"namespace {dotted(above)} does not exist: create it first")
+    if row.object_type != NAMESPACE:
+        raise CatalogError(Code.INVALID_TABLE_STATE, f"{dotted(above)} is a table, nothing can be inside it")
+
+
+def _need_free(rows: Mapping[str, Row], ident: Ident) -> None:
+    row = rows.get(object_id(ident))
+    if row is None:
+        return
+    if row.object_type == NAMESPACE:
+        raise CatalogError(Code.NAMESPACE_ALREADY_EXISTS, f"there is a namespace {dotted(ident)} already")
+    raise _table_exists(ident)
+
+
+def _need_namespace(rows: Mapping[str, Row], ident: Ident) -> Row:
+    row = rows.get(object_id(ident))
+    if row is None or row.object_type != NAMESPACE:
+        raise CatalogError(Code.NAMESPACE_NOT_FOUND, f"namespace {dotted(ident)} does not exist")
+    return row
+
+
+def _need_table(rows: Mapping[str, Row], ident: Ident) -> Row:
+    row = rows.get(object_id(ident))
+    if row is None or row.object_type != TABLE:
+        raise CatalogError(Code.TABLE_NOT_FOUND, f"table {dotted(ident)} is not in the catalog")
+    return row
+
+
+def _table_exists(ident: Ident) -> CatalogError:
+    return CatalogError(Code.TABLE_ALREADY_EXISTS, f"there is a table {dotted(ident)} already")
+
+
+def _taken_by_table(ident: Ident) -> CatalogError:
+    return CatalogError(Code.INVALID_TABLE_STATE, f"there is a table named {dotted(ident)}: one name, one object")
+
+
+def _properties(row: Row) -> dict[str, str]:
+    try:
+        return load_properties(row)
+    except BadRow as error:
+        raise CatalogError(Code.INTERNAL, str(error)) from None
+
+
+def _changed(row: Row, set_: Mapping[str, str], unset: tuple[str, ...], marks: Marks) -> Row:
+    return row.with_properties(join(updated(_properties(row), set_, unset), marks))

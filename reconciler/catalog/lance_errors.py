@@ -1,0 +1,115 @@
+"""Exceptions of lance, obstore and the operating system as CatalogError.
+
+pylance raises generic types, so the text decides. Text is cleaned before it is shown: no Rust source positions, no
+credentials (object stores echo request headers and URLs with signatures in their errors).
+"""
+
+from __future__ import annotations
+
+import errno
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from reconciler.model.errors import CatalogError, Code
+
+_RUST_POSITION = re.compile(r",?\s*(?:at )?/?(?:[\w.+-]+/)+[\w.-]+\.rs:\d+(?::\d+)?")
+_SIGNED_QUERY = re.compile(r"\?[^\s\"']*(?:X-Amz-|sig=|Signature=)[^\s\"']*")
+_CREDENTIAL = re.compile(
+    r"(?i)((?:secret|token|password|credential|access_?key(?:_?id)?|account_?key|authorization|api_?key|sas)[\w-]*"
+    r"[\"']?\s*[:=]\s*)(\"[^\"]*\"|'[^']*'|[^\s,;})\]]+)"
+)
+_DEBUG_TAIL = re.compile(r"\s*(?:Debug source:|stack backtrace:).*", re.DOTALL)
+_XML = re.compile(r"<(AWSAccessKeyId|StringToSign|SignatureProvided|CanonicalRequest|RequestId|HostId)>.*?</\1>", re.S)
+
+_CONFLICT = ("retryable commit conflict", "commit conflict", "incompatible transaction", "concurrent transaction",
+             "preempted by")  # fmt: skip
+_RULES: tuple[tuple[tuple[str, ...], Code], ...] = (
+    (_CONFLICT, Code.CONCURRENT_MODIFICATION),
+    (("permission denied", "access denied", "accessdenied", "forbidden", "403"), Code.PERMISSION_DENIED),
+    (("unauthenticated", "unauthorized", "invalidaccesskeyid", "signaturedoesnotmatch", "401", "expiredtoken"),
+     Code.UNAUTHENTICATED),
+    (("slowdown", "too many requests", "429", "throttl"), Code.THROTTLING),
+    (("timed out", "timeout", "connection refused", "connection reset", "connection closed", "error sending request",
+      "dns error", "503 service", "service unavailable", "500 internal", "502 bad", "504 gateway"),
+     Code.SERVICE_UNAVAILABLE),
+    (("dataset already exists",), Code.TABLE_ALREADY_EXISTS),
+    (("index not found",), Code.TABLE_INDEX_NOT_FOUND),
+    (("index name",), Code.TABLE_INDEX_ALREADY_EXISTS),
+    (("does not exist in the dataset", "not found in schema", "column not found"), Code.TABLE_COLUMN_NOT_FOUND),
+    (("was not found",), Code.TABLE_NOT_FOUND),
+    (("cannot cast", "type conflicts", "cast error", "contains null", "non-nullable", "duplicate field",
+      "already exists in the dataset", "would overflow", "can't cast", "schema"), Code.TABLE_SCHEMA_VALIDATION_ERROR),
+    (("not supported", "unsupported"), Code.UNSUPPORTED),
+    (("invalid user input", "invalid input"), Code.INVALID_INPUT),
+)  # fmt: skip
+_UNKNOWN_AFTER_WRITE = frozenset({Code.SERVICE_UNAVAILABLE, Code.THROTTLING})
+_ERRNO = {
+    errno.EACCES: (Code.PERMISSION_DENIED, "permission denied: give this user read and write access"),
+    errno.EPERM: (Code.PERMISSION_DENIED, "permission denied: give this user read and write access"),
+    errno.EROFS: (Code.PERMISSION_DENIED, "the file system is read-only"),
+    errno.ENOSPC: (Code.INTERNAL, "the disk is full: free some space and run again, nothing was overwritten"),
+    errno.EDQUOT: (Code.INTERNAL, "the disk quota is used up: free some space and run again"),
+    errno.EFBIG: (Code.INTERNAL, "the file size limit of this process is too small"),
+    errno.ENOTDIR: (Code.INVALID_INPUT, "a file is where a folder is expected"),
+    errno.ENAMETOOLONG: (Code.INVALID_INPUT, "the name is too long for this file system"),
+}
+
+
+def clean(text: str) -> str:
+    """One line without Rust positions and without anything that looks like a credential."""
+    text = _DEBUG_TAIL.sub("", text)
+    text = _XML.sub("", text)
+    text = _SIGNED_QUERY.sub("?…", text)
+    text = _CREDENTIAL.sub(r"\1***", text)
+    text = _RUST_POSITION.sub("", text)
+    text = " ".join(text.split())
+    return text if len(text) <= 600 else text[:600] + " …"
+
+
+def is_conflict(error: BaseException) -> bool:
+    text = str(error).lower()
+    return type(error).__name__ == "CommitConflictError" or any(t in text for t in _CONFLICT)
+
+
+def is_missing_dataset(error: BaseException) -> bool:
+    """pylance says this for a folder that is not there and for one that holds something else."""
+    text = str(error)
+    return isinstance(error, (ValueError, OSError)) and "was not found" in text and "Dataset at path" in text
+
+
+def to_catalog_error(error: BaseException, doing: str, *, write: bool) -> CatalogError:
+    """`doing` says what was tried and where: "open s3://…/t". A write that timed out may have landed."""
+    if isinstance(error, CatalogError):
+        return error
+    if isinstance(error, OSError) and error.errno in _ERRNO:
+        code, why = _ERRNO[error.errno]
+        return CatalogError(code, f"cannot {doing}: {why}")
+    text = clean(str(error))
+    lowered = text.lower()
+    if "no space left" in lowered or "os error 28" in lowered:
+        return CatalogError(Code.INTERNAL, f"cannot {doing}: {_ERRNO[errno.ENOSPC][1]}")
+    if "os error 27" in lowered:
+        return CatalogError(Code.INTERNAL, f"cannot {doing}: {_ERRNO[errno.EFBIG][1]}")
+    if "nosuchbucket" in lowered.replace(" ", "") or "bucket does not exist" in lowered:
+        return CatalogError(
+            Code.INVALID_INPUT, f"cannot {doing}: the bucket does not exist; create it or correct spec.path"
+        )
+    code = Code.CONCURRENT_MODIFICATION if is_conflict(error) else _code(lowered)
+    unknown = write and code in _UNKNOWN_AFTER_WRITE
+    return CatalogError(code, f"cannot {doing}: {text or type(error).__name__}", unknown_outcome=unknown)
+
+
+def _code(lowered: str) -> Code:
+    return next((code for texts, code in _RULES if any(t in lowered for t in texts)), Code.INTERNAL)
+
+
+@contextmanager
+def translated(doing: str, *, write: bool = False) -> Iterator[None]:
+    """Everything that is not a CatalogError becomes one, a panic of the Rust core included (a BaseException)."""
+    try:
+        yield
+    except (CatalogError, KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:
+        raise to_catalog_error(error, doing, write=write) from error

@@ -1,0 +1,231 @@
+"""Writes to Lance datasets, shared by every backend. One change is one commit wherever lance allows it.
+
+Every commit that can carry them has the plan and step id in its transaction properties. Nothing here ever overwrites.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from reconciler.catalog.arrow_convert import (
+    from_arrow_schema,
+    to_arrow_field,
+    to_arrow_schema,
+    to_arrow_type,
+)
+from reconciler.catalog.base import WriteContext, Written
+from reconciler.catalog.lance_dataset import FILE_VERSION, Datasets, dump_keys
+from reconciler.catalog.lance_errors import translated
+from reconciler.catalog.lance_index import INDEXES_KEY, create_index, dump_record, load_record
+from reconciler.model.change import (
+    AddColumns,
+    AlterColumns,
+    CreateDataset,
+    CreateIndex,
+    DropColumns,
+    DropIndex,
+    UpdateDataset,
+)
+from reconciler.model.errors import CatalogError, Code
+from reconciler.model.state import APPLIED_KEY, OWNER_KEY
+
+DatasetChange = UpdateDataset | AddColumns | AlterColumns | DropColumns | CreateIndex | DropIndex
+DATASET_CHANGES = (UpdateDataset, AddColumns, AlterColumns, DropColumns, CreateIndex, DropIndex)
+
+
+def create_dataset(datasets: Datasets, uri: str, change: CreateDataset, context: WriteContext) -> Written:
+    """The empty dataset, then config and our notes in one commit. A dataset that is there already is only finished
+    when it is exactly what an interrupted attempt leaves: version 1, no rows, this schema."""
+    import lance
+
+    schema = to_arrow_schema(change.fields, change.schema_metadata)
+    with translated(f"create the dataset {uri}", write=True):
+        try:
+            dataset = lance.write_dataset(
+                [],
+                uri,
+                schema=schema,
+                mode="create",
+                data_storage_version=FILE_VERSION,
+                storage_options=datasets.storage_options,
+                transaction_properties=_properties(context),
+                session=datasets.session,
+            )
+            datasets.stats.count("writes")
+        except OSError as error:
+            if "already exists" not in str(error):
+                raise
+            dataset = _unfinished(datasets, uri, schema)
+        done = _commit(
+            dataset,
+            datasets,
+            context,
+            config=dict(change.config),
+            notes={OWNER_KEY: change.owner, APPLIED_KEY: dump_keys(change.applied)},
+        )
+    _verify(done, uri, schema, change)
+    return Written(None, done.version)
+
+
+def _unfinished(datasets: Datasets, uri: str, schema: Any) -> Any:
+    dataset = datasets.open(uri)
+    if dataset.version == 1 and dataset.count_rows() == 0 and _same_schema(dataset.schema, schema):
+        return dataset
+    raise CatalogError(Code.TABLE_ALREADY_EXISTS, f"there is a dataset at {uri} already; it is left as it is")
+
+
+def _same_schema(live: Any, wanted: Any) -> bool:
+    return from_arrow_schema(live) == from_arrow_schema(wanted)
+
+
+def _verify(dataset: Any, uri: str, schema: Any, change: CreateDataset) -> None:
+    notes, config = dataset.metadata, dataset.config()
+    kept = all(config.get(k) == v for k, v in change.config.items())
+    if not (_same_schema(dataset.schema, schema) and kept and notes.get(OWNER_KEY) == change.owner):
+        raise CatalogError(
+            Code.INTERNAL, f"the dataset at {uri} is not what was asked for after it was created: compare it by hand"
+        )
+
+
+def apply_to_dataset(datasets: Datasets, uri: str, change: DatasetChange, context: WriteContext) -> Written:
+    """Opens the latest version, tags it if asked, makes the change."""
+    dataset = datasets.open(uri)
+    before = dataset.version
+    with translated(f"{change.action.replace('_', ' ')} of {uri}", write=True):
+        keep_version(dataset, context.tag)
+        match change:
+            case UpdateDataset():
+                dataset = _update(dataset, datasets, change, context)
+            case AddColumns():
+                _add_columns(dataset, change)
+            case AlterColumns():
+                dataset.alter_columns(*(_alteration(c) for c in change.columns))
+            case DropColumns():
+                dataset.drop_columns(list(change.paths))
+            case CreateIndex():
+                create_index(dataset, change.index)
+                dataset = _record_index(datasets, uri, change, context)
+            case DropIndex():
+                dataset.drop_index(change.name)
+                dataset = _record_index(datasets, uri, change, context)
+        datasets.stats.count("writes")
+        return Written(before, dataset.latest_version)
+
+
+def keep_version(dataset: Any, tag: str | None) -> None:
+    """Tags the version before the change. A tag of that name stays: it holds the version before the first attempt."""
+    if tag is None or tag in dataset.tags.list():
+        return
+    try:
+        dataset.tags.create(tag, dataset.version)
+    except ValueError as error:
+        if "already exists" not in str(error):
+            raise
+
+
+def _update(dataset: Any, datasets: Datasets, change: UpdateDataset, context: WriteContext) -> Any:
+    notes: dict[str, str | None] = {OWNER_KEY: change.owner, APPLIED_KEY: dump_keys(change.applied)}
+    if change.indexes is not None:
+        notes[INDEXES_KEY] = dump_record(change.indexes)
+    ids = field_ids(dataset)
+    missing = [path for path in change.fields if path not in ids]
+    if missing:
+        raise CatalogError(Code.TABLE_COLUMN_NOT_FOUND, f"there is no column {missing[0]!r} in {dataset.uri}")
+    fields = {ids[path]: dict(values) for path, values in change.fields.items() if values}
+    return _commit(dataset, datasets, context, dict(change.config), notes, dict(change.schema_metadata), fields)
+
+
+def mark_dataset(datasets: Datasets, uri: str, owner: str | None, context: WriteContext) -> Written:
+    """Repeats the owner in the dataset's metadata; no commit when it is there already."""
+    dataset = datasets.open(uri)
+    before = dataset.version
+    with translated(f"adopt {uri}", write=True):
+        if dataset.metadata.get(OWNER_KEY) != owner:
+            notes: dict[str, str | None] = {OWNER_KEY: owner}
+            dataset = _commit(dataset, datasets, context, notes=notes)
+    return Written(before, dataset.version)
+
+
+def _commit(
+    dataset: Any,
+    datasets: Datasets,
+    context: WriteContext,
+    config: Mapping[str, str | None] | None = None,
+    notes: Mapping[str, str | None] | None = None,
+    schema: Mapping[str, str | None] | None = None,
+    fields: Mapping[int, Mapping[str, str | None]] | None = None,
+) -> Any:
+    """Config, dataset metadata, schema metadata and field metadata in one commit; None removes a key."""
+    from lance import LanceDataset, LanceOperation
+    from lance.dataset import Transaction
+
+    update = LanceOperation.UpdateMap
+    operation = LanceOperation.UpdateConfig(
+        config_updates=update(dict(config)) if config else None,
+        table_metadata_updates=update(dict(notes)) if notes else None,
+        schema_metadata_updates=update(dict(schema)) if schema else None,
+        field_metadata_updates={i: update(dict(values)) for i, values in fields.items()} if fields else None,
+    )
+    transaction = Transaction(
+        read_version=dataset.version, operation=operation, transaction_properties=_properties(context)
+    )
+    datasets.stats.count("writes")
+    return LanceDataset.commit(dataset, transaction, storage_options=datasets.storage_options)
+
+
+def _record_index(datasets: Datasets, uri: str, change: CreateIndex | DropIndex, context: WriteContext) -> Any:
+    dataset = datasets.open(uri)
+    record = load_record(dataset.metadata.get(INDEXES_KEY))
+    if isinstance(change, CreateIndex):
+        record[change.index.name] = change.index
+    elif record.pop(change.name, None) is None:
+        return dataset
+    return _commit(dataset, datasets, context, notes={INDEXES_KEY: dump_record(record.values())})
+
+
+def _add_columns(dataset: Any, change: AddColumns) -> None:
+    for field in change.fields:
+        if not field.nullable:
+            raise CatalogError(
+                Code.TABLE_SCHEMA_VALIDATION_ERROR,
+                f"column {field.name!r} cannot be added as NOT NULL: existing rows would have no value",
+            )
+        if field.name in dataset.schema.names:
+            raise CatalogError(Code.TABLE_SCHEMA_VALIDATION_ERROR, f"there is a column {field.name!r} already")
+    dataset.add_columns([to_arrow_field(f) for f in change.fields])
+
+
+def _alteration(column: Any) -> dict[str, Any]:
+    result: dict[str, Any] = {"path": column.path}
+    if column.rename is not None:
+        result["name"] = column.rename
+    if column.type is not None:
+        result["data_type"] = to_arrow_type(column.type)
+    if column.nullable is not None:
+        result["nullable"] = column.nullable
+    return result
+
+
+def field_ids(dataset: Any) -> dict[str, int]:
+    """Field ids by dotted path. The item of a list is written out (`a.item.b`) or left out (`a.b`)."""
+    ids: dict[str, int] = {}
+
+    def walk(fields: Any, prefix: str) -> None:
+        for field in fields:
+            name = field.name()
+            path = prefix + (f"`{name}`" if "." in name else name)
+            ids.setdefault(path, field.id())
+            children = field.children()
+            walk(children, path + ".")
+            for child in children:
+                if child.name() in ("item", "entries"):
+                    walk(child.children(), path + ".")
+
+    walk(dataset.lance_schema.fields(), "")
+    return ids
+
+
+def _properties(context: WriteContext) -> dict[str, str]:
+    named = {"reconciler.plan": context.plan_id, "reconciler.step": context.step_id}
+    return {key: value for key, value in named.items() if value}

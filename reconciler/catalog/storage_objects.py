@@ -1,0 +1,157 @@
+"""Storage on S3, GCS, Azure and whatever else obstore reaches."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from typing import Any
+
+from reconciler.catalog.lance_errors import translated
+from reconciler.catalog.storage import Listing, escape, relative_to
+from reconciler.model.errors import CatalogError, Code
+
+_CLIENT_OPTIONS = frozenset({
+    "allow_http", "allow_invalid_certificates", "connect_timeout", "http1_only", "http2_keep_alive_interval",
+    "http2_keep_alive_timeout", "http2_keep_alive_while_idle", "http2_only", "pool_idle_timeout",
+    "pool_max_idle_per_host", "proxy_url", "proxy_ca_certificate", "proxy_excludes", "read_timeout",
+    "root_certificate", "timeout", "user_agent",
+})  # fmt: skip
+_UNKNOWN_KEY = re.compile(r"key: '([^']*)'")
+_RETRIES = 3
+_THREADS = 16
+
+
+class ObjectStorage:
+    def __init__(self, url: str, options: Mapping[str, str]) -> None:
+        self._url = url.rstrip("/")
+        self._options = dict(options)
+        self._store = _connect(self._url, self._options)
+
+    @property
+    def root(self) -> str:
+        return self._url
+
+    @property
+    def lance_options(self) -> dict[str, str] | None:
+        return self._options
+
+    def uri(self, path: str) -> str:
+        return f"{self._url}/{escape(path)}" if path else self._url
+
+    def relative(self, location: str) -> str | None:
+        return relative_to(self._url, location)
+
+    def check(self) -> None:
+        """The listing that follows answers it: a bucket has no folders that could be missing."""
+
+    def list(self, path: str = "") -> Listing:
+        import obstore
+
+        with translated(f"list {self.uri(path)}"):
+            result = obstore.list_with_delimiter(self._store, path or None)
+        return Listing(
+            tuple(posixpath.basename(p.rstrip("/")) for p in result["common_prefixes"]),
+            tuple(posixpath.basename(o["path"]) for o in result["objects"]),
+        )
+
+    def is_folder(self, path: str) -> bool:
+        listing = self.list(path)
+        return bool(listing.folders or listing.files)
+
+    def list_deep(self, path: str) -> tuple[str, ...]:
+        import obstore
+
+        skip = len(path) + 1 if path else 0
+        with translated(f"list {self.uri(path)}"):
+            return tuple(o["path"][skip:] for page in obstore.list(self._store, path or None) for o in page)
+
+    def having(self, folders: Iterable[str], name: str) -> frozenset[str]:
+        names = list(folders)
+        if not names:
+            return frozenset()
+        with ThreadPoolExecutor(min(_THREADS, len(names))) as pool:
+            found = pool.map(lambda folder: self._exists(f"{folder}/{name}"), names)
+            return frozenset(folder for folder, there in zip(names, found, strict=True) if there)
+
+    def _exists(self, path: str) -> bool:
+        import obstore
+
+        with translated(f"read {self.uri(path)}"):
+            try:
+                obstore.head(self._store, path)
+            except FileNotFoundError as error:
+                self._refuse_missing_bucket(error)
+                return False
+        return True
+
+    def read(self, path: str) -> bytes | None:
+        import obstore
+
+        with translated(f"read {self.uri(path)}"):
+            try:
+                return bytes(obstore.get(self._store, path).bytes())
+            except FileNotFoundError as error:
+                self._refuse_missing_bucket(error)
+                return None
+
+    def _refuse_missing_bucket(self, error: FileNotFoundError) -> None:
+        if "NoSuchBucket" in str(error):
+            raise CatalogError(
+                Code.INVALID_INPUT, f"the bucket of {self._url} does not exist: create it or correct spec.path"
+            )
+
+    def create(self, path: str, data: bytes) -> bool:
+        import obstore
+        from obstore.exceptions import AlreadyExistsError
+
+        with translated(f"write {self.uri(path)}", write=True):
+            try:
+                obstore.put(self._store, path, data, mode="create")
+            except AlreadyExistsError:
+                return False
+        return True
+
+    def replace(self, path: str, data: bytes) -> None:
+        import obstore
+
+        with translated(f"write {self.uri(path)}", write=True):
+            obstore.put(self._store, path, data)
+
+    def delete(self, path: str) -> None:
+        import obstore
+
+        with translated(f"remove {self.uri(path)}", write=True):
+            try:
+                obstore.delete(self._store, path)
+            except FileNotFoundError:
+                return
+
+    def prune(self, path: str) -> None:
+        """A bucket has no empty folders."""
+
+
+def _connect(url: str, options: Mapping[str, str]) -> Any:
+    """lance ignores options it does not know, obstore refuses them: those are left to lance alone."""
+    from obstore.exceptions import UnknownConfigurationKeyError
+    from obstore.store import from_url
+
+    config = {k: v for k, v in options.items() if k.lower() not in _CLIENT_OPTIONS}
+    client = {k.lower(): _boolean(v) for k, v in options.items() if k.lower() in _CLIENT_OPTIONS}
+    retry: dict[str, Any] = {"max_retries": int(config.pop("client_max_retries", _RETRIES))}
+    if "client_retry_timeout" in config:
+        retry["retry_timeout"] = timedelta(seconds=int(config.pop("client_retry_timeout")))
+    with translated(f"connect to {url}"):
+        while True:
+            try:
+                return from_url(url, config=config, client_options=client or None, retry_config=retry)  # type: ignore[call-overload]
+            except UnknownConfigurationKeyError as error:
+                key = _UNKNOWN_KEY.search(str(error))
+                if key is None or config.pop(key.group(1), None) is None:
+                    raise
+
+
+def _boolean(value: str) -> str | bool:
+    return {"true": True, "false": False}.get(value.lower(), value)
