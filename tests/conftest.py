@@ -11,8 +11,9 @@ from hypothesis import settings
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true"}
 
 # A deadline would make a slow machine look like a bug.
-settings.register_profile("reconciler", deadline=None)
-settings.load_profile("reconciler")
+settings.register_profile("default", deadline=None)
+settings.register_profile("thorough", deadline=None, max_examples=2000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
 def fail_instead_of_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
