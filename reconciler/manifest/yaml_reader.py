@@ -56,7 +56,7 @@ def documents(text: str) -> Iterator[Document | Flaw]:
             flaw, stopped = _syntax_error(error, line)
             yield flaw
         # `stopped` is the line (from 0, in the file) where reading ended.
-        after = _next_marker(text, start, stopped - line + 1)
+        after = _next_marker(text, start, stopped - line)
         if after is None:
             return
         line += text.count("\n", start, after)
@@ -69,7 +69,7 @@ def _next_marker(text: str, start: int, lines: int) -> int | None:
         at = text.find("\n", at) + 1
         if at == 0:
             return None
-    found = _MARKER.search(text, at)
+    found = _MARKER.search(text, max(at, start + 1))  # the error may be at the marker itself
     return found.start() if found else None
 
 
