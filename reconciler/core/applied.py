@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from reconciler.core.diff_schema import ignore_rule
-from reconciler.core.fields import Fields, find, walk
+from reconciler.core.fields import Fields, annotated, find
 from reconciler.model.arrow import Field
 from reconciler.model.desired import DesiredTable
 
@@ -54,8 +54,8 @@ def expected_applied(want: DesiredTable, there: Fields | None = None) -> tuple[s
         out += [f"config:{k}" for k in want.config if f"config.{k}" not in ignored]
     if "schemaMetadata" not in ignored:
         out += [f"schema:{k}" for k in want.schema_metadata if f"schemaMetadata.{k}" not in ignored]
-    for path, f in walk(want.fields or ()):
-        if (f.comment is not None or f.metadata) and not rule(path, None):
+    for path, f in annotated(want.fields or ()):
+        if not rule(path, None):
             if there is not None and find(there, path) is None:
                 continue
             skip_comment, skip_metadata = rule(path, "comment"), rule(path, "metadata")

@@ -31,8 +31,23 @@ def _children(type_: ArrowType, prefix: str) -> tuple[Fields, str]:
             return (), prefix
 
 
+def annotated(fields: Fields) -> Iterator[tuple[str, Field]]:
+    """The fields that carry a comment or metadata, with their paths."""
+    for f in fields:
+        if f.comment is not None or f.metadata:
+            yield f.name, f
+        if isinstance(f.type, (Struct, ListOf)):
+            inner, prefix = _children(f.type, f.name + ".")
+            yield from ((prefix + path, child) for path, child in annotated(inner))
+
+
 def find(fields: Fields, path: str) -> Field | None:
-    return next((f for p, f in walk(fields) if p == path), None)
+    head, _, rest = path.partition(".")
+    found = next((f for f in fields if f.name == head), None)
+    if found is None or not rest:
+        return found
+    inner, prefix = _children(found.type, head + ".")
+    return find(inner, path[len(prefix) :]) if path.startswith(prefix) else None
 
 
 def edit(fields: Fields, path: str, change: Callable[[Field], Field | None]) -> Fields:
@@ -89,6 +104,8 @@ def bare(type_: ArrowType) -> ArrowType:
 
 def plain(f: Field) -> Field:
     """The field without the hints on how to get there (rename, default), at any depth: what will be live."""
+    if f.renamed_from is None and f.default is None and not isinstance(f.type, (Struct, ListOf, MapOf)):
+        return f
     return replace(f, type=_plain_type(f.type), renamed_from=None, default=None)
 
 

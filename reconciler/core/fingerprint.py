@@ -10,7 +10,8 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 
-from reconciler.model.codec import canonical, finding_json
+from reconciler.model.arrow import Field
+from reconciler.model.codec import canonical, field_json, finding_json
 from reconciler.model.observed import Absent, Detached, Finding, Present, Unreadable
 from reconciler.model.plan import Expect, Json
 from reconciler.model.state import UNKNOWN, DatasetState, Index, TableState
@@ -31,9 +32,40 @@ def expect_of(finding: Finding, children: Sequence[str] | None = None) -> Expect
 
 def fingerprint(finding: Finding, children: Sequence[str] | None = None) -> str:
     value: dict[str, Json] = dict(finding_json(_comparable(finding)))
+    dataset = _dataset_of(finding)
+    if dataset is not None:
+        value["schema"] = _schema_print(dataset.fields)
     if children is not None:
         value["children"] = [*sorted(children)]
-    return "sha256:" + hashlib.sha256(canonical(value).encode()).hexdigest()
+    return _sha256(canonical(value))
+
+
+def _sha256(text: str) -> str:
+    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+
+
+_schemas: dict[int, tuple[tuple[Field, ...], str]] = {}
+"""By identity, with the fields kept alive: a plan hashes the same schema several times, and it is the costly part."""
+
+
+def _schema_print(fields: tuple[Field, ...]) -> str:
+    """Column order is never compared."""
+    known = _schemas.get(id(fields))
+    if known is not None:
+        return known[1]
+    print_ = _sha256(canonical([field_json(f) for f in sorted(fields, key=lambda f: f.name)]))
+    if len(_schemas) > 10_000:
+        _schemas.clear()
+    _schemas[id(fields)] = (fields, print_)
+    return print_
+
+
+def _dataset_of(finding: Finding) -> DatasetState | None:
+    match finding:
+        case Present(TableState(dataset=DatasetState() as dataset)) | Detached(dataset=dataset):
+            return dataset
+        case _:
+            return None
 
 
 def same(expect: Expect, finding: Finding, children: Sequence[str] | None = None) -> bool:
@@ -65,12 +97,8 @@ def _comparable(finding: Finding) -> Finding:
 
 
 def _foretold(dataset: DatasetState) -> DatasetState:
-    """Column order is never compared, and of index parameters only those we recorded."""
-    return replace(
-        dataset,
-        fields=tuple(sorted(dataset.fields, key=lambda f: f.name)),
-        indexes=tuple(_recorded(i) for i in dataset.indexes),
-    )
+    """Of index parameters only those we recorded; the schema is hashed on its own."""
+    return replace(dataset, fields=(), indexes=tuple(_recorded(i) for i in dataset.indexes))
 
 
 def _recorded(index: Index) -> Index:

@@ -7,7 +7,7 @@ from reconciler.core.diff_index import by_name, index_differences, needs_record
 from reconciler.core.diff_properties import MapDiff, diff_map
 from reconciler.core.diff_schema import ignore_rule
 from reconciler.core.draft import Drafter
-from reconciler.core.fields import find, rename_path, walk
+from reconciler.core.fields import annotated, find, rename_path
 from reconciler.core.plan_columns import plan_columns
 from reconciler.core.plan_index import create_indexes, drop_indexes, wanted_indexes
 from reconciler.core.text import changed_keys, listing
@@ -67,12 +67,13 @@ def _definitions(d: Drafter, want: DesiredTable) -> bool:
 def _field_changes(want: DesiredTable, live: tuple[Field, ...], ours: Applied, renames: dict[str, str]) -> FieldChanges:
     """Three-way, per column that exists."""
     rule = ignore_rule(want.ignore_differences)
+    wanted = dict(annotated(want.fields or ()))
+    if not wanted and not ours.fields:
+        return {}
     applied = {rename_path(path, renames): keys for path, keys in ours.fields.items()}
     out: FieldChanges = {}
-    wanted = dict(walk(want.fields or ()))
-    there = dict(walk(live))
     for path in sorted(wanted.keys() | applied.keys()):
-        found = there.get(path)
+        found = find(live, path)
         if found is None or rule(path, None):
             continue
         declared = wanted_metadata(wanted[path]) if path in wanted else {}

@@ -60,11 +60,10 @@ def make_plan(
     diagnostics: list[Diagnostic] = [d for p in plans.values() for d in p.diagnostics]
     if diagnostics:
         raise PlanError(diagnostics)
-    steps = number(
-        [(name, d) for name, p in plans.items() for d in p.drafts],
-        [(name, d) for name, p in plans.items() for d in p.deletes],
-    )
-    check(steps, snapshots, one)
+    drafts = [(name, d) for name, p in plans.items() for d in p.drafts]
+    deletes = [(name, d) for name, p in plans.items() for d in p.deletes]
+    check([*drafts, *deletes], snapshots, one)
+    steps = number(drafts, deletes)
     plan = Plan(
         "",
         __version__,

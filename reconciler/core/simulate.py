@@ -2,62 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from reconciler.core.draft import Draft
 from reconciler.core.errors import InternalError
-from reconciler.core.fingerprint import same
 from reconciler.core.plan_catalog import CatalogPlan
 from reconciler.core.world import World
-from reconciler.model.change import RenameNamespace, RenameTable
+from reconciler.model.change import DELETES
 from reconciler.model.errors import CatalogError
 from reconciler.model.ident import dotted
-from reconciler.model.observed import Absent, Finding, Present, Snapshot
-from reconciler.model.plan import THRESHOLD, Step
+from reconciler.model.observed import Finding, Present, Snapshot
+from reconciler.model.plan import THRESHOLD
 from reconciler.model.state import UNKNOWN, TableState
 
 
 def check(
-    steps: tuple[Step, ...], snapshots: Mapping[str, Snapshot], again: Callable[[str, Snapshot], CatalogPlan]
+    drafts: Sequence[tuple[str, Draft]],
+    snapshots: Mapping[str, Snapshot],
+    again: Callable[[str, Snapshot], CatalogPlan],
 ) -> None:
-    """Runs the allowed steps in order under RESTRICT, compares every result with the plan, and plans once more: what is
-    left may only be what was held back before."""
-    allowed = [s for s in steps if s.verdict == "allowed"]
-    for name in sorted({s.catalog for s in allowed}):
+    """Runs the allowed drafts in order under RESTRICT, compares every result with the plan, and plans once more: what
+    is left may only be what was held back before."""
+    by_catalog: dict[str, list[Draft]] = {}
+    for name, draft in drafts:
+        by_catalog.setdefault(name, []).append(draft)
+    for name, all_ in by_catalog.items():
+        allowed = [d for d in all_ if d.verdict == "allowed"]
+        if not allowed:
+            continue
         world = World(snapshots[name])
-        for step in (s for s in allowed if s.catalog == name):
-            run(world, step)
+        for draft in allowed:
+            run(world, draft)
         end = replace(world.snapshot(), gaps=snapshots[name].gaps, hidden=snapshots[name].hidden)
-        held = {(s.action, s.change.ident) for s in steps if s.catalog == name and s.verdict != "allowed"}
-        over = {s.change.ident for s in steps if s.catalog == name and s.blocked_by == THRESHOLD}
-        second = again(name, end)
-        for draft in (*second.drafts, *second.deletes):
-            what = (draft.change.action, draft.change.ident)
-            if draft.verdict == "allowed" and draft.change.ident not in over:
-                raise InternalError(f"after this plan {what[0]} {dotted(what[1])} would still be needed")
-            if draft.verdict != "allowed" and what not in held and draft.change.ident not in over:
-                raise InternalError(f"after this plan {what[0]} {dotted(what[1])} would be newly held back")
+        _converged(all_, again(name, end))
 
 
-def run(world: World, step: Step) -> None:
-    """One step of a plan on a world, with its expectations checked."""
-    change = step.change
-    children = world.children(change.ident) if step.action == "drop_namespace" else None
+def _converged(first: Sequence[Draft], second: CatalogPlan) -> None:
+    held = {(d.change.action, d.change.ident) for d in first if d.verdict != "allowed"}
+    over = {d.change.ident for d in first if d.blocked_by == THRESHOLD}
+    for draft in (*second.drafts, *second.deletes):
+        what = (draft.change.action, draft.change.ident)
+        if draft.change.ident in over:
+            continue
+        if draft.verdict == "allowed":
+            raise InternalError(f"after this plan {what[0]} {dotted(what[1])} would still be needed")
+        if what not in held:
+            raise InternalError(f"after this plan {what[0]} {dotted(what[1])} would be newly held back")
+
+
+def run(world: World, draft: Draft) -> None:
+    """One draft on a world, with its expectations checked."""
+    change = draft.change
+    name = f"{change.action} {dotted(change.ident)}"
     before = world.find(change.kind, change.ident)
-    if isinstance(change, (RenameTable, RenameNamespace)):
-        before = Absent() if not isinstance(before, Present) else before
-    if not same(step.expect, _unread(step, before), children):
-        raise InternalError(f"{step.id} {step.action} {dotted(change.ident)} expects another state than there will be")
+    if isinstance(change, DELETES):
+        before = _unread(before)
+    if before != draft.expect:
+        raise InternalError(f"{name} expects another state than there will be")
     try:
         findings = world.apply(change)
     except CatalogError as e:
-        raise InternalError(f"{step.id} {step.action} {dotted(change.ident)} is not legal: {e.message}") from e
-    if not step.deletes and not same(step.yields, findings[-1]):
-        raise InternalError(f"{step.id} {step.action} {dotted(change.ident)} yields another state than planned")
+        raise InternalError(f"{name} is not legal: {e.message}") from e
+    if findings[-1] != draft.yields and not isinstance(change, DELETES):
+        raise InternalError(f"{name} yields another state than planned")
 
 
-def _unread(step: Step, finding: Finding) -> Finding:
+def _unread(finding: Finding) -> Finding:
     """A delete compares the catalog entry only: the dataset is not read for it."""
-    if step.deletes and isinstance(finding, Present) and isinstance(finding.state, TableState):
+    if isinstance(finding, Present) and isinstance(finding.state, TableState):
         return Present(replace(finding.state, dataset=UNKNOWN))
     return finding
