@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from reconciler.catalog.base import Catalog
 from reconciler.core.globs import matcher
@@ -10,11 +11,16 @@ from reconciler.model.ident import Ident
 from reconciler.model.observed import Absent, Detached, Gap, Present, Scope, Snapshot, Unreadable
 
 
-def observe(catalog: Catalog, scope: Scope, ignore: Sequence[str] = ()) -> Snapshot:
+def observe(
+    catalog: Catalog,
+    scope: Scope,
+    ignore: Sequence[str] = (),
+    clean: Callable[[str], str] = lambda message: message,
+) -> Snapshot:
     """Raises CatalogError when nothing at all can be said about the catalog.
 
     Ignored objects are not reported, but they are remembered as `hidden`: a namespace that holds one is not empty and
-    must never be planned as droppable.
+    must never be planned as droppable. `clean` takes secrets out of what a library said.
     """
     ignored = matcher(tuple(dict.fromkeys((*scope.ignore, *ignore))))
     namespaces: dict[Ident, Present | Unreadable] = {}
@@ -24,9 +30,11 @@ def observe(catalog: Catalog, scope: Scope, ignore: Sequence[str] = ()) -> Snaps
     for found in catalog.scan(scope):
         if isinstance(found, Gap):
             if not (found.ident and ignored(found.ident)):
-                gaps.append(found)
+                gaps.append(replace(found, message=clean(found.message)))
             continue
         finding = found.finding
+        if isinstance(finding, Unreadable):
+            finding = replace(finding, message=clean(finding.message))
         if isinstance(finding, Absent):
             continue
         if ignored(found.ident):

@@ -10,9 +10,11 @@ import json
 import logging
 import re
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from urllib.parse import quote
 
+from reconciler.model.desired import CatalogSpec
 from reconciler.model.plan import Json
 
 MASK = "***"
@@ -82,3 +84,29 @@ def _forms(secret: str) -> set[str]:
     }
     forms |= {line.strip() for line in secret.splitlines()}
     return {f for f in forms if len(f) >= SHORTEST}
+
+
+_REFERENCES = re.compile(r"(\$\{(env|file):[^}:]+\})+")
+
+
+def without_literal_secrets(spec: CatalogSpec, is_secret: Callable[[str], bool]) -> CatalogSpec:
+    """The spec as it may be written down: a secret that stands in the manifest itself, rather than behind `${env:}` or
+    `${file:}`, becomes a reference to an environment variable, so that whoever reads the text can still supply it."""
+    options = {
+        key: reference_for(spec.name, key) if is_secret(key) and _literal(value) else value
+        for key, value in spec.options.items()
+    }
+    return replace(spec, options=options)
+
+
+def literal_secrets(spec: CatalogSpec, is_secret: Callable[[str], bool]) -> list[str]:
+    """The keys that `without_literal_secrets` replaces."""
+    return sorted(key for key, value in spec.options.items() if is_secret(key) and _literal(value))
+
+
+def reference_for(catalog: str, key: str) -> str:
+    return "${env:RECONCILER_" + re.sub(r"[^A-Z0-9]+", "_", f"{catalog}_{key}".upper()) + "}"
+
+
+def _literal(value: object) -> bool:
+    return isinstance(value, str) and _worth_hiding(value) and _REFERENCES.fullmatch(value) is None

@@ -84,7 +84,7 @@ def plan(
     blocked: Sequence[int] = (),
     risks: Mapping[int, str] | None = None,
 ) -> Plan:
-    """Steps s1, s2, … on the catalog `lake`. Tables need their parent's step and their own declare, as planned ones do."""
+    """Steps s1, s2, … on `lake`. Tables need their parent's step and their own declare, as planned ones do."""
     simulated = copy_of(world)
     steps: list[Step] = []
     made: dict[Ident, str] = {}

@@ -1,0 +1,39 @@
+"""argv -> use case -> renderer -> exit code; no logic. Everything heavy loads after the command line was understood."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+from collections.abc import Sequence
+
+from reconciler.cli.arguments import parser
+
+
+def run(argv: Sequence[str]) -> int:
+    """The whole program. Returns the exit code; only --help, --version and a wrong command line raise SystemExit."""
+    args = parser().parse_args(argv)
+    from reconciler.app import Failure
+    from reconciler.cli import commands
+    from reconciler.cli.output import Output
+
+    with contextlib.suppress(ValueError):  # Not the main thread: signals are someone else's business.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+    out = Output(args.debug)
+    out.set_up_logging(args.log_level)
+    try:
+        return int(getattr(commands, "import_" if args.command == "import" else args.command)(args, out))
+    except Failure as error:
+        out.diagnostics(error.diagnostics)
+        out.say(f"error: {error.message}")
+        return commands.ERROR
+    except KeyboardInterrupt:
+        out.say("interrupted: nothing was written")
+        return commands.INTERRUPTED
+    except Exception as error:
+        if args.debug:
+            out.traceback(error)
+        hint = "" if args.debug else " (run with --debug for the traceback)"
+        out.say(f"internal error: {type(error).__name__}: {error}{hint}")
+        return commands.PARTLY if out.session.writing else commands.ERROR
+    finally:
+        out.session.close()

@@ -1,0 +1,133 @@
+"""The command line: commands and flags. Imports nothing but argparse: --help stays instant."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NoReturn
+
+from reconciler import __version__
+
+ERROR = 1
+ALLOW_WORDS = (
+    "drop_column", "narrow_type", "set_not_null", "drop_index", "replace_table", "drop_namespace", "purge_data",
+)  # fmt: skip
+
+
+class Parser(argparse.ArgumentParser):
+    """A wrong command line is bad input, exit code 1: 2 means that changes are pending."""
+
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        self.exit(ERROR, f"{self.prog}: error: {message}\n")
+
+
+def parser() -> Parser:
+    top = Parser(
+        prog="reconciler", description="Keeps Lance namespaces and tables equal to YAML manifests.", allow_abbrev=False
+    )
+    top.add_argument("--version", action="version", version=f"reconciler {__version__}")
+    _add_common(top, top=True)
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    def command(name: str, text: str) -> Parser:
+        made = commands.add_parser(name, help=text, description=text, allow_abbrev=False)
+        _add_common(made)
+        return made
+
+    validate = command("validate", "check manifests, offline")
+    _add_paths(validate)
+    _add_format(validate)
+    _add_variables(validate)
+    plan = command("plan", "show what apply would do")
+    _add_paths(plan)
+    _add_planning(plan)
+    _add_format(plan)
+    plan.add_argument("-o", "--output", metavar="FILE", type=Path, help="save the plan for `apply --plan`")
+    plan.add_argument("--detailed-exitcode", action="store_true", help="exit 2 when there is any step")
+    apply = command("apply", "plan and apply, or apply a saved plan")
+    _add_paths(apply, "*")
+    _add_planning(apply)
+    _add_format(apply)
+    _add_running(apply)
+    drift = command("drift", "compare live catalogs with manifests; exit 2 when they differ")
+    _add_paths(drift)
+    _add_scope(drift)
+    _add_format(drift)
+    importing = command("import", "write live state as manifests")
+    _add_paths(importing, metavar="CATALOG.yaml")
+    importing.add_argument("-o", "--output", metavar="DIR", type=Path, required=True, help="where the files go")
+    _add_variables(importing)
+    show = command("show", "render a saved plan or report")
+    show.add_argument("file", metavar="FILE", type=Path)
+    _add_format(show)
+    return top
+
+
+def _add_common(to: Parser, top: bool = False) -> None:
+    """Accepted before and after the command."""
+    nothing = argparse.SUPPRESS
+    to.add_argument("--debug", action="store_true", default=False if top else nothing, help="show tracebacks")
+    to.add_argument(
+        "--log-level",
+        choices=["debug", "info", "warning", "error"],
+        default="warning" if top else nothing,
+        help="how much to log to stderr (default: warning)",
+    )
+
+
+def _add_paths(to: Parser, nargs: str = "+", metavar: str = "PATH") -> None:
+    to.add_argument("paths", nargs=nargs, metavar=metavar, help="manifest files and folders")
+
+
+def _add_format(to: Parser) -> None:
+    to.add_argument("--format", choices=["text", "json"], default="text", help="default: text")
+
+
+def _add_variables(to: Parser) -> None:
+    to.add_argument("--var", action="append", default=[], type=_variable, metavar="NAME=VALUE", help="for ${var:NAME}")
+
+
+def _add_scope(to: Parser) -> None:
+    to.add_argument("--target", action="append", default=[], metavar="GLOB", help="only these identifiers (`a.**`)")
+    to.add_argument("--catalog", action="append", default=[], metavar="NAME", help="only this catalog")
+    _add_variables(to)
+
+
+def _add_planning(to: Parser) -> None:
+    to.add_argument("--prune", action="store_true", help="delete what we own and no manifest declares")
+    to.add_argument("--adopt", action="store_true", help="take declared objects that nobody owns")
+    to.add_argument("--take-over", action="append", default=[], metavar="OWNER", help="take this owner's objects")
+    to.add_argument("--allow", action="append", default=[], choices=ALLOW_WORDS, metavar="WORD",
+                    help=f"one of {', '.join(ALLOW_WORDS)}")  # fmt: skip
+    _add_scope(to)
+
+
+def _add_running(to: Parser) -> None:
+    to.add_argument("--plan", metavar="FILE", type=Path, help="apply exactly this saved plan")
+    to.add_argument("--yes", action="store_true", help="do not ask")
+    to.add_argument("--report", metavar="FILE", type=Path, help="write the report here, whatever happens")
+    to.add_argument("--journal", metavar="FILE", type=Path, help="default: .reconciler/journal/…")
+    to.add_argument("--parallelism", type=_positive(int), default=8, metavar="N", help="steps at a time (default: 8)")
+    to.add_argument("--timeout", type=_positive(float), metavar="SECONDS", help="start no further step after this")
+
+
+def _variable(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
+    return name, value
+
+
+def _positive(kind: type[int] | type[float]) -> Callable[[str], int | float]:
+    def convert(text: str) -> int | float:
+        with contextlib.suppress(ValueError):
+            value = kind(text)
+            if 0 < value < 1e9:
+                return value
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
+
+    return convert

@@ -1,0 +1,157 @@
+"""One function per command: use case -> renderer -> exit code; no logic."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from reconciler import app
+from reconciler.cli.output import Output
+from reconciler.core.options import PlanOptions
+from reconciler.model.diagnostic import has_errors
+from reconciler.model.plan import Plan
+from reconciler.model.report import EXIT_CODES, Report
+from reconciler.render import as_json, text
+
+OK, ERROR, CHANGES, PARTLY, INTERRUPTED = 0, 1, 2, 5, 130
+
+
+def validate(args: argparse.Namespace, out: Output) -> int:
+    loaded = app.validate(args.paths, dict(args.var))
+    if args.format == "json":
+        out.result(as_json.diagnostics_json(loaded.diagnostics, loaded.documents))
+    else:
+        errors = sum(1 for d in loaded.diagnostics if d.severity == "error")
+        warnings = len(loaded.diagnostics) - errors
+        out.result(text.diagnostics_text(loaded.diagnostics))
+        out.result(
+            f"{_count(loaded.documents, 'document')}, {_count(errors, 'error')}, {_count(warnings, 'warning')}\n"
+        )
+    return ERROR if has_errors(loaded.diagnostics) else OK
+
+
+def plan(args: argparse.Namespace, out: Output) -> int:
+    made = _planned(args, out)
+    if args.output is not None:
+        app.write_file(args.output, as_json.plan_json(made))
+    out.result(_plan_as(made, args.format, out))
+    return CHANGES if args.detailed_exitcode and made.has_changes else OK
+
+
+def drift(args: argparse.Namespace, out: Output) -> int:
+    made = _planned(args, out)
+    out.result(_plan_as(made, args.format, out))
+    return CHANGES if made.has_changes or made.orphans else OK
+
+
+def import_(args: argparse.Namespace, out: Output) -> int:
+    for path in app.import_catalogs(args.paths, dict(args.var), args.output, out.session):
+        out.result(f"wrote {path}\n")
+    return OK
+
+
+def show(args: argparse.Namespace, out: Output) -> int:
+    value = app.read_json(args.file)
+    if isinstance(value, dict) and "outcome" in value:
+        out.result(_report_as(value, args.format, args.file))
+    else:
+        out.result(_plan_as(app.saved_plan(args.file), args.format, out))
+    return OK
+
+
+def apply(args: argparse.Namespace, out: Output) -> int:
+    """The report is written whatever happens, also when there is no plan to report on."""
+    _check_apply_flags(args)
+    try:
+        report = _applied(args, out)
+    except app.Failure as error:
+        _write_report(args.report, Report("", "failed", (), out.redactor.text(error.message)), out)
+        raise
+    except KeyboardInterrupt:
+        _write_report(args.report, Report("", "interrupted", (), "interrupted before the first write"), out)
+        raise
+    _write_report(args.report, report, out)
+    out.result(_report_as(report.to_json(), args.format, Path()))
+    return EXIT_CODES[report.outcome]
+
+
+def _applied(args: argparse.Namespace, out: Output) -> Report:
+    made = app.saved_plan(args.plan) if args.plan is not None else _planned(args, out)
+    if args.format == "text":
+        out.result(text.plan_text(made, out.color))
+    if not args.yes and made.has_changes and made.refused is None:
+        _confirm(made, args, out)
+    if args.plan is not None and made.refused is None:
+        app.connect_for(made, args.plan, out.session)
+    options = app.RunOptions(args.parallelism, args.timeout, args.journal)
+    return app.apply(made, options, out.session)
+
+
+def _planned(args: argparse.Namespace, out: Output) -> Plan:
+    options = PlanOptions(
+        prune=getattr(args, "prune", False),
+        adopt=getattr(args, "adopt", False),
+        take_over=frozenset(getattr(args, "take_over", ())),
+        allow=frozenset(getattr(args, "allow", ())),
+        targets=tuple(args.target),
+    )
+    request = app.Request(tuple(args.paths), dict(args.var), tuple(args.catalog), options)
+    made, warnings = app.plan(request, out.session)
+    out.diagnostics(warnings)
+    return made
+
+
+def _check_apply_flags(args: argparse.Namespace) -> None:
+    planning = {
+        "PATH": args.paths, "--prune": args.prune, "--adopt": args.adopt, "--take-over": args.take_over,
+        "--allow": args.allow, "--target": args.target, "--catalog": args.catalog, "--var": args.var,
+    }  # fmt: skip
+    if args.plan is None and not args.paths:
+        raise app.Failure("give manifests (PATH...) or a saved plan (--plan FILE)")
+    if args.plan is not None and any(planning.values()):
+        extra = ", ".join(name for name, given in planning.items() if given)
+        raise app.Failure(f"--plan FILE applies exactly that plan: it does not go together with {extra}")
+    if not args.yes and not _terminal():
+        raise app.Failure("there is no terminal to ask on: pass --yes to apply without a question")
+
+
+def _terminal() -> bool:
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _confirm(made: Plan, args: argparse.Namespace, out: Output) -> None:
+    if args.format != "text":
+        out.say(text.plan_text(made).rstrip("\n"))
+    sys.stderr.write("Apply this plan? Only `yes` is taken for a yes: ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip() != "yes":
+        raise app.Failure("not applied: nothing was written")
+
+
+def _write_report(path: Path | None, report: Report, out: Output) -> None:
+    """A report that cannot be written changes nothing about what was applied: the exit code stays."""
+    if path is None:
+        return
+    try:
+        app.write_file(path, as_json.report_json(report))
+    except app.Failure as error:
+        out.say(f"error: the report was not written: {error.message}")
+
+
+def _plan_as(made: Plan, how: str, out: Output) -> str:
+    return as_json.plan_json(made) if how == "json" else text.plan_text(made, out.color)
+
+
+def _report_as(report: dict[str, Any], how: str, source: Path) -> str:
+    if how == "json":
+        return as_json.dumped(report)
+    try:
+        return text.report_text(report)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise app.Failure(f"{source} is not a report of this program") from error
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

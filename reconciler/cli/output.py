@@ -1,0 +1,64 @@
+"""What leaves the program: results on stdout, everything else on stderr, secrets in neither."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from typing import TextIO
+
+from reconciler.app import Redactor, Session
+from reconciler.model.diagnostic import Diagnostic
+from reconciler.render.safe_text import safe_lines
+from reconciler.render.text import diagnostics_text
+
+
+class Output:
+    def __init__(self, debug: bool = False) -> None:
+        self.debug = debug
+        self.session = Session(self.say)
+
+    @property
+    def redactor(self) -> Redactor:
+        return self.session.redactor
+
+    @property
+    def color(self) -> bool:
+        return sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+
+    def result(self, text: str) -> None:
+        _put(sys.stdout, text)
+
+    def say(self, text: str) -> None:
+        """One message to a person."""
+        _put(sys.stderr, safe_lines(self.redactor.text(text)) + "\n")
+
+    def diagnostics(self, found: Sequence[Diagnostic]) -> None:
+        _put(sys.stderr, self.redactor.text(diagnostics_text(found)))
+
+    def set_up_logging(self, level: str) -> None:
+        """All loggers, those of libraries included, go through the redactor."""
+        from reconciler.app import RedactingFormatter
+
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(RedactingFormatter(self.redactor, "%(levelname)s %(name)s: %(message)s"))
+        logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+        logging.captureWarnings(True)
+
+    def traceback(self, error: BaseException) -> None:
+        import traceback
+
+        _put(sys.stderr, self.redactor.text("".join(traceback.format_exception(error))))
+
+
+def _put(stream: TextIO, text: str) -> None:
+    """A reader that went away is no error, and Python's own flush at exit must not complain either."""
+    try:
+        stream.write(text)
+        stream.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    except UnicodeEncodeError:
+        stream.write(text.encode("ascii", "backslashreplace").decode())
+        stream.flush()

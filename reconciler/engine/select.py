@@ -1,0 +1,39 @@
+"""--catalog and --target: what they name must exist, or a typing error would look like `no changes`."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+
+from reconciler.core.globs import matches
+from reconciler.model.desired import Desired
+from reconciler.model.ident import Ident, dotted
+from reconciler.model.observed import Snapshot
+
+
+def unknown_catalog(desired: Desired, wanted: Sequence[str]) -> str | None:
+    """What is wrong with --catalog, or None."""
+    for name in wanted:
+        if name not in desired.catalogs:
+            return f"--catalog {name}: no manifest declares a catalog of this name{_nearest(name, desired.catalogs)}"
+    return None
+
+
+def unmatched_target(targets: Sequence[str], desired: Desired, snapshots: Mapping[str, Snapshot]) -> str | None:
+    """What is wrong with --target, or None. A target may name something declared or something live."""
+    if not targets:
+        return None
+    idents: set[Ident] = set()
+    for name, snapshot in snapshots.items():
+        idents |= {*desired.namespaces.get(name, ()), *desired.tables.get(name, ())}
+        idents |= {*snapshot.namespaces, *snapshot.tables}
+    for target in targets:
+        if not any(matches(target, ident) for ident in idents):
+            near = _nearest(target, (dotted(i) for i in idents))
+            return f"--target {target}: nothing declared or live has such an identifier{near}"
+    return None
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name, sorted(known), 1)
+    return f"; did you mean {near[0]}?" if near else ""

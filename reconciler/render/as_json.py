@@ -1,0 +1,33 @@
+"""The same things for programs: one JSON document, same bytes for same input."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from reconciler.model.diagnostic import Diagnostic
+from reconciler.model.plan import Plan
+from reconciler.model.plan_json import plan_to_json
+from reconciler.model.report import Report
+
+
+def plan_json(plan: Plan) -> str:
+    return dumped(plan_to_json(plan))
+
+
+def report_json(report: Report) -> str:
+    return dumped(report.to_json())
+
+
+def diagnostics_json(diagnostics: Sequence[Diagnostic], documents: int) -> str:
+    errors = sum(1 for d in diagnostics if d.severity == "error")
+    return dumped(
+        {
+            "diagnostics": [d.to_json() for d in diagnostics],
+            "summary": {"errors": errors, "warnings": len(diagnostics) - errors, "documents": documents},
+        }
+    )
+
+
+def dumped(value: object) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=True) + "\n"

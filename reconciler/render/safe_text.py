@@ -1,0 +1,33 @@
+"""Names and values come from catalogs and files that others write: nothing of them may steer a terminal."""
+
+from __future__ import annotations
+
+import json
+import re
+
+_UNSAFE = re.compile(r"[^\x20-\x7e]")
+LONGEST = 200
+
+
+def safe(text: str) -> str:
+    """One line of printable text: control characters, escape sequences and direction marks are shown escaped."""
+    return text if text.isascii() and text.isprintable() else _UNSAFE.sub(_escaped, text)
+
+
+def safe_lines(text: str) -> str:
+    """The same for a text of several lines, which stay lines."""
+    return "\n".join(safe(line) for line in text.split("\n"))
+
+
+def _escaped(match: re.Match[str]) -> str:
+    char = match.group()
+    if char.isprintable():
+        return char
+    code = ord(char)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def quoted(value: object) -> str:
+    """A value as JSON, shortened."""
+    text = safe(json.dumps(value, ensure_ascii=False, default=str))
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"

@@ -1,0 +1,117 @@
+"""What a step changes, line by line: `+ key = new`, `~ key: old -> new`, `- key = old`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from reconciler.model import change as c
+from reconciler.model.arrow import Field
+from reconciler.model.ident import dotted
+from reconciler.model.plan import Step
+from reconciler.model.state import Index, Marks
+from reconciler.render.safe_text import quoted, safe
+
+
+def details(step: Step) -> Iterator[str]:
+    before: Mapping[str, Any] = step.before if isinstance(step.before, dict) else {}
+    change = step.change
+    match change:
+        case c.CreateNamespace() | c.DeclareTable():
+            yield from _set("", change.properties, {})
+            yield from _marks(change.marks, {})
+            if isinstance(change, c.DeclareTable) and change.location is not None:
+                yield f"+ location = {quoted(change.location)}"
+        case c.UpdateNamespace() | c.UpdateTable():
+            old = before.get("properties") or {}
+            yield from _set("", change.set, old)
+            yield from _unset("", change.unset, old)
+            yield from _marks(change.marks, before.get("marks") or {})
+        case c.AdoptNamespace() | c.AdoptTable():
+            yield from _marks(change.marks, before.get("marks") or {})
+        case c.RenameTable() | c.RenameNamespace():
+            yield f"~ {safe(dotted(change.source))} -> {safe(dotted(change.ident))}"
+        case c.UpdateDataset():
+            yield from _dataset(change, before)
+        case _:
+            yield from _columns_and_indexes(change, before)
+
+
+def _dataset(change: c.UpdateDataset, before: Mapping[str, Any]) -> Iterator[str]:
+    for label, name, values in (
+        ("config ", "config", change.config),
+        ("schema metadata ", "schema_metadata", change.schema_metadata),
+    ):
+        yield from _merge(label, values, before.get(name) or {})
+    old = before.get("fields") or {}
+    for path, changes in change.fields.items():
+        yield from _merge(f"column {safe(path)} ", changes, old.get(path) or {})
+
+
+def _columns_and_indexes(change: c.Change, before: Mapping[str, Any]) -> Iterator[str]:
+    match change:
+        case c.CreateDataset():
+            yield from (f"+ {_column(f)}" for f in change.fields)
+            yield from _set("config ", change.config, {})
+            yield from _set("schema metadata ", change.schema_metadata, {})
+        case c.AddColumns() | c.BackfillColumns():
+            yield from (f"+ {_column(f)}" for f in change.fields)
+        case c.RewriteColumns():
+            yield from (f"~ {_column(f)}" for f in change.fields)
+        case c.AlterColumns():
+            old = before.get("columns")
+            yield from (_alteration(a, old if isinstance(old, dict) else {}) for a in change.columns)
+        case c.DropColumns():
+            yield from (f"- {safe(path)}" for path in change.paths)
+        case c.CreateIndex():
+            yield f"+ index {_index(change.index)}"
+        case c.DropIndex():
+            yield f"- index {safe(change.name)}"
+
+
+def _set(label: str, values: Mapping[str, Any], old: Mapping[str, Any]) -> Iterator[str]:
+    for key, value in values.items():
+        if old.get(key) is None:
+            yield f"+ {label}{safe(key)} = {quoted(value)}"
+        else:
+            yield f"~ {label}{safe(key)}: {quoted(old[key])} -> {quoted(value)}"
+
+
+def _unset(label: str, keys: Iterable[str], old: Mapping[str, Any]) -> Iterator[str]:
+    for key in keys:
+        yield f"- {label}{safe(key)}" + (f" = {quoted(old[key])}" if old.get(key) is not None else "")
+
+
+def _merge(label: str, values: Mapping[str, Any], old: Mapping[str, Any]) -> Iterator[str]:
+    yield from _set(label, {k: v for k, v in values.items() if v is not None}, old)
+    yield from _unset(label, [k for k, v in values.items() if v is None], old)
+
+
+def _marks(marks: Marks, old: Mapping[str, Any]) -> Iterator[str]:
+    """Owner and protection; the list of keys we set is bookkeeping and follows from the lines above."""
+    if marks.owner != old.get("owner"):
+        yield from _merge("", {"owner": marks.owner}, old)
+    if marks.protect != old.get("protect", False):
+        yield f"~ protect: {quoted(old.get('protect', False))} -> {quoted(marks.protect)}"
+
+
+def _column(f: Field) -> str:
+    default = f" = {safe(f.default)}" if f.default is not None else ""
+    return f"{safe(f.name)}: {safe(str(f.type))}{'' if f.nullable else ' not null'}{default}"
+
+
+def _alteration(a: c.ColumnAlteration, old: Mapping[str, Any]) -> str:
+    parts = []
+    if a.rename is not None:
+        parts.append(f"renamed to {safe(a.rename)}")
+    if a.type is not None:
+        known = old.get(a.path)
+        parts.append(f"{safe(known)} -> {safe(str(a.type))}" if isinstance(known, str) else f"-> {safe(str(a.type))}")
+    if a.nullable is not None:
+        parts.append("nullable" if a.nullable else "not null")
+    return f"~ {safe(a.path)}: {', '.join(parts)}"
+
+
+def _index(index: Index) -> str:
+    params = ", ".join(f"{safe(k)}={quoted(v)}" for k, v in sorted(index.params.items()))
+    return f"{safe(index.name)}: {index.type} on {safe(index.column)}" + (f" ({params})" if params else "")

@@ -1,0 +1,112 @@
+"""Plans, reports and diagnostics for people. Deterministic; every step gives at least one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from reconciler.model.diagnostic import Diagnostic
+from reconciler.model.ident import ObjectKey, dotted
+from reconciler.model.plan import CatalogSummary, Plan, Step
+from reconciler.render.safe_text import safe
+from reconciler.render.step_details import details
+
+CREATES = frozenset({"create_namespace", "declare_table", "create_dataset", "add_columns", "create_index"})
+REMOVES = frozenset({"drop_namespace", "deregister_table", "drop_columns", "drop_index"})
+_COLOURS = {"+": "32", "~": "33", "-": "31", "!": "35", "?": "36"}
+
+
+def plan_text(plan: Plan, color: bool = False) -> str:
+    return "\n".join(_plan_lines(plan, color)) + "\n"
+
+
+def _plan_lines(plan: Plan, color: bool) -> Iterator[str]:
+    for name, catalog in sorted(plan.catalogs.items()):
+        steps = [s for s in plan.steps if s.catalog == name]
+        orphans = [k for k in plan.orphans if k.catalog == name]
+        unowned = [k for k in plan.unowned if k.catalog == name]
+        if steps or orphans or unowned or catalog.problems:
+            yield from _catalog_lines(name, catalog, steps, color)
+            yield from _listed("Orphaned: ours, but in no manifest; untouched without --prune", orphans)
+            yield from _listed("Unowned: as declared, but without our mark", unowned)
+            yield ""
+    yield plan_summary(plan)
+
+
+def _catalog_lines(name: str, catalog: CatalogSummary, steps: Sequence[Step], color: bool) -> Iterator[str]:
+    yield f"Catalog {safe(name)} ({safe(catalog.type)}: {catalog.namespaces} namespaces, {catalog.tables} tables)"
+    for problem in catalog.problems:
+        yield f"  incomplete: {safe(problem)}"
+    for step in steps:
+        yield from _step_lines(step, color)
+
+
+def _step_lines(step: Step, color: bool) -> Iterator[str]:
+    symbol = symbol_of(step)
+    held = "" if step.verdict == "allowed" else f"{step.verdict}: "
+    yield _painted(f"  {symbol} {_object(step.key)}  {step.action}  {held}{safe(step.reason)}", symbol, color)
+    for line in details(step):
+        yield _painted(f"      {line}", line[0], color)
+
+
+def symbol_of(step: Step) -> str:
+    if step.verdict != "allowed":
+        return "!" if step.verdict == "blocked" else "?"
+    return "+" if step.action in CREATES else "-" if step.action in REMOVES else "~"
+
+
+def _object(key: ObjectKey) -> str:
+    return f"{key.kind.lower()} {safe(dotted(key.ident))}"
+
+
+def _listed(title: str, keys: Sequence[ObjectKey]) -> Iterator[str]:
+    if keys:
+        yield f"  {title}:"
+        yield from (f"    {_object(k)}" for k in keys)
+
+
+def _painted(line: str, symbol: str, color: bool) -> str:
+    return f"\x1b[{_COLOURS[symbol]}m{line}\x1b[0m" if color and symbol in _COLOURS else line
+
+
+def plan_summary(plan: Plan) -> str:
+    if not plan.has_changes:
+        return "No changes. The live catalogs match the manifests."
+    s = plan.summary
+    parts = [f"{s.create} to create", f"{s.update} to update", f"{s.delete} to delete", f"{s.blocked} blocked"]
+    if s.unsupported:
+        parts.append(f"{s.unsupported} unsupported")
+    refused = f"\nRefused: {safe(plan.refused)}" if plan.refused is not None else ""
+    return f"Plan: {', '.join(parts)}.{refused}"
+
+
+_MARKS = {"done": "done", "skipped": "skipped", "failed": "FAILED", "unknown": "UNKNOWN", "not_run": "not run"}
+
+
+def report_text(report: Mapping[str, Any]) -> str:
+    """From the report's JSON, so that a saved report reads the same. Raises KeyError, TypeError when it is none."""
+    lines = [_result_line(r) for r in report["steps"]]
+    title = str(report["outcome"]).replace("_", " ").capitalize()
+    message = safe(report.get("message") or "")
+    return "\n".join([*lines, f"{title}: {message}" if message else title]) + "\n"
+
+
+def _result_line(result: Mapping[str, Any]) -> str:
+    key = ObjectKey(result["catalog"], tuple(result["object"]["id"]), result["object"]["kind"])
+    line = f"  {_MARKS[result['status']]:8} {safe(result['id'])}  {safe(result['action'])}  {safe(str(key))}"
+    error, tag = result.get("error"), result.get("tag")
+    if error is not None:
+        line += f"\n           {safe(error['name'])} ({error['code']}): {safe(error['message'])}"
+    if tag is not None:
+        line += f"\n           version {result.get('version_before')} is tagged {safe(tag)}"
+    return line
+
+
+def diagnostics_text(diagnostics: Iterable[Diagnostic]) -> str:
+    """`file:line:column: error[M204]: message`, as editors and CI know it."""
+    lines = []
+    for d in diagnostics:
+        lines.append(f"{safe(str(d.source))}: {d.severity}[{d.code}]: {safe(d.message)}")
+        if d.hint:
+            lines.append(f"  hint: {safe(d.hint)}")
+    return "".join(f"{line}\n" for line in lines)
