@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -153,8 +154,16 @@ def from_arrow_field(field: Any) -> Field:
     return Field(field.name, type_, field.nullable, comment, metadata)
 
 
-def from_arrow_schema(schema: Any) -> tuple[tuple[Field, ...], dict[str, str]]:
+_known: dict[bytes, tuple[tuple[Field, ...], Mapping[str, str]]] = {}
+"""By the schema's bytes: a lake is read again and again, and equal schemas then share one tuple of fields."""
+
+
+def from_arrow_schema(schema: Any) -> tuple[tuple[Field, ...], Mapping[str, str]]:
     """The fields and the schema metadata. Raises UnknownArrowType with the column's name."""
+    key = schema.serialize().to_pybytes()
+    known = _known.get(key)
+    if known is not None:
+        return known
     fields = []
     for field in schema:
         try:
@@ -162,7 +171,10 @@ def from_arrow_schema(schema: Any) -> tuple[tuple[Field, ...], dict[str, str]]:
         except UnknownArrowType as error:
             raise UnknownArrowType(f"column {field.name!r}: {error}") from None
     metadata = {k.decode(): v.decode("utf-8", "replace") for k, v in (schema.metadata or {}).items()}
-    return tuple(fields), metadata
+    if len(_known) > 10_000:
+        _known.clear()
+    _known[key] = tuple(fields), MappingProxyType(metadata)
+    return _known[key]
 
 
 def _blob_type() -> Any:

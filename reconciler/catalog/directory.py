@@ -33,6 +33,7 @@ from reconciler.model.change import (
     DropColumns,
     DropIndex,
     DropNamespace,
+    RenameNamespace,
     RenameTable,
     UpdateDataset,
     UpdateNamespace,
@@ -92,10 +93,9 @@ class DirectoryCatalog:
         writer = self._writer
         match change:
             case CreateNamespace():
-                problem = self._capabilities.ident_problem("Namespace", change.ident)
-                if problem:
-                    raise CatalogError(Code.INVALID_INPUT, problem)
                 writer.create_namespace(change)
+            case RenameNamespace():
+                writer.rename_namespace(change)
             case UpdateNamespace() | AdoptNamespace():
                 writer.update_namespace(change)
             case DropNamespace():

@@ -106,7 +106,7 @@ class Manifest:
             failed = to_catalog_error(error, f"read {self._uri}", write=False)
             code = failed.code if failed.retryable else Code.INTERNAL
             raise CatalogError(code, self._broken(clean(str(error)))) from error
-        return dataset, table, {values[0]: Row(*values) for values in zip(*columns, strict=True)}
+        return dataset, table, {key: Row(key, *rest, key) for key, *rest in zip(*columns, strict=True)}
 
     def _none(self) -> tuple[Any, Any, dict[str, Row]]:
         """No dataset: believed only when the folder holds nothing either."""
@@ -245,7 +245,7 @@ def _values(changed: list[Row], table: Any, gone: set[str]) -> list[dict[str, An
             "object_type": row.object_type,
             "location": row.location,
             "metadata": row.metadata,
-            **old.get(row.object_id, empty),
+            **old.get(row.origin or "", empty),
         }
         for row in changed
     ]

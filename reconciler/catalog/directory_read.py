@@ -3,9 +3,10 @@ datasets that were asked for, opened on threads."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from reconciler.catalog.directory_capabilities import SUFFIX, DirectoryCapabilities, hidden
 from reconciler.catalog.directory_inventory import Inventory, detached_file, table_file
@@ -29,7 +30,9 @@ from reconciler.model.state import UNKNOWN, DatasetState, Marks, NamespaceState,
 
 RESERVED = ".lance-reserved"
 DEREGISTERED = ".lance-deregistered"
-THREADS = 8
+_PORTION = 250
+T = TypeVar("T")
+R = TypeVar("R")
 _NO_ROWS: Rows = {}
 
 
@@ -144,14 +147,21 @@ class DirectoryReader:
     def _tables(self, view: View, scope: Scope) -> Iterator[Observation]:
         places = [p for p in view.places.values() if not hidden(p.ident[0])]
         missing = [i for i in scope.detail if i not in view.places]
-        with ThreadPoolExecutor(THREADS) as pool:
-            found = pool.map(lambda p: self.observe(p, scope, view.records), places, chunksize=1)
-            lost = pool.map(lambda i: self.lost(i, scope, view.deregistered.get(i), view.records), missing)
+        with ThreadPoolExecutor(self.storage.threads) as pool:
+            found = self._spread(pool, lambda p: self.observe(p, scope, view.records), places)
+            lost = self._spread(pool, lambda i: self.lost(i, scope, view.deregistered.get(i), view.records), missing)
             for place, finding in zip(places, found, strict=True):
                 yield Observation("Table", place.ident, finding)
             for ident, absent in zip(missing, lost, strict=True):
                 if not isinstance(absent, Absent):
                     yield Observation("Table", ident, absent)
+
+    def _spread(self, pool: ThreadPoolExecutor, work: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
+        """In order. A few large portions: handing over a portion costs as much as opening a local dataset."""
+        size = max(1, min(-(-len(items) // self.storage.threads), _PORTION))
+        portions = [items[at : at + size] for at in range(0, len(items), size)]
+        done = pool.map(lambda portion: [work(item) for item in portion], portions)
+        return (result for results in done for result in results)
 
     # read
 
@@ -160,13 +170,20 @@ class DirectoryReader:
             return
         self.storage.check()
         rows = self.rows()
-        for kind, ident in keys:
-            if kind == "Namespace":
-                row = rows.get(object_id(ident))
-                there = row is not None and row.object_type == NAMESPACE
-                yield Observation(kind, ident, namespace_finding(row) if row and there else Absent())
-            else:
-                yield Observation(kind, ident, self._table(ident, rows, scope))
+        if len(keys) == 1:
+            findings: Iterable[Finding] = [self._find(keys[0], rows, scope)]
+        else:
+            with ThreadPoolExecutor(self.storage.threads) as pool:
+                findings = list(self._spread(pool, lambda key: self._find(key, rows, scope), keys))
+        for (kind, ident), finding in zip(keys, findings, strict=True):
+            yield Observation(kind, ident, finding)
+
+    def _find(self, key: tuple[Kind, Ident], rows: Rows, scope: Scope) -> Finding:
+        kind, ident = key
+        if kind == "Table":
+            return self._table(ident, rows, scope)
+        row = rows.get(object_id(ident))
+        return namespace_finding(row) if row is not None and row.object_type == NAMESPACE else Absent()
 
     def _table(self, ident: Ident, rows: Rows, scope: Scope) -> Finding:
         try:
@@ -261,9 +278,9 @@ class DirectoryReader:
         if ident not in scope.detail and ident not in scope.locations:
             return Absent()
         try:
-            for location, shown in self._traces(ident, scope, left, records):
+            for location in self._traces(ident, scope, left, records):
                 try:
-                    return Detached(shown, self.datasets.state(self.uri(location)))
+                    return Detached(self.shown(ident, location, scope), self.datasets.state(self.uri(location)))
                 except CatalogError as error:
                     if error.code is not Code.TABLE_NOT_FOUND:
                         raise
@@ -272,21 +289,19 @@ class DirectoryReader:
             return Unreadable(error.code, error.message)
         return Absent()
 
-    def _traces(
-        self, ident: Ident, scope: Scope, left: str | None, records: frozenset[str] | None
-    ) -> Iterable[tuple[str, str]]:
+    def _traces(self, ident: Ident, scope: Scope, left: str | None, records: frozenset[str] | None) -> Iterable[str]:
         if ident in scope.locations:
             folder = self.storage.relative(scope.locations[ident])
             if folder is not None:
-                yield folder, scope.locations[ident]
+                yield folder
             return
         if left is not None:
-            yield left, left
+            yield left
         if not self.capabilities.listed(ident):
             key = object_id(ident)
             record = self.inventory.detached(key) if records is None or detached_file(key) in records else None
             if record is not None:
-                yield record.location, record.location
+                yield record.location
 
     # names
 

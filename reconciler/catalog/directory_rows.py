@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from reconciler.catalog.directory_capabilities import DELIMITER
@@ -26,6 +26,8 @@ class Row:
     object_type: str
     location: str | None = None
     metadata: str | None = None
+    origin: str | None = field(default=None, compare=False, repr=False)
+    """The id it was read under: values of columns we do not know follow it through a rename."""
 
     @property
     def ident(self) -> Ident:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from reconciler.catalog.base import WriteContext, Written
@@ -31,6 +32,7 @@ from reconciler.model.change import (
     DeclareTable,
     DeregisterTable,
     DropNamespace,
+    RenameNamespace,
     RenameTable,
     UpdateNamespace,
     UpdateTable,
@@ -59,15 +61,36 @@ class DirectoryWriter:
     def create_namespace(self, change: CreateNamespace) -> None:
         key = object_id(change.ident)
         row = Row(key, NAMESPACE, None, dump_properties(join(change.properties, change.marks)))
-        if self.capabilities.listed(change.ident):
-            place, _ = self.reader.locate(change.ident, self.reader.rows())
-            if place is not None:
-                raise _taken_by_table(change.ident)
+        self._need_namespace_name(change.ident)
 
         def edit(rows: dict[str, Row]) -> None:
             _need_parent(rows, change.ident)
             _need_free(rows, change.ident)
             rows[key] = row
+
+        self.manifest.edit(edit)
+
+    def _need_namespace_name(self, ident: Ident) -> None:
+        problem = self.capabilities.ident_problem("Namespace", ident)
+        if problem:
+            raise CatalogError(Code.INVALID_INPUT, problem)
+        if self.capabilities.listed(ident) and self.reader.locate(ident, self.reader.rows())[0] is not None:
+            raise _taken_by_table(ident)
+
+    def rename_namespace(self, change: RenameNamespace) -> None:
+        """The namespace and every row below it, in one commit; data stays where it is."""
+        self._need_namespace_name(change.ident)
+
+        def edit(rows: dict[str, Row]) -> None:
+            source = _need_namespace(rows, change.source)
+            _need_parent(rows, change.ident)
+            _need_free(rows, change.ident)
+            if change.ident[: len(change.source)] == change.source:
+                raise CatalogError(Code.INVALID_INPUT, f"{dotted(change.source)} cannot move into itself")
+            prefix = source.object_id + "$"
+            for old in [key for key in rows if key == source.object_id or key.startswith(prefix)]:
+                key = object_id(change.ident) + old[len(source.object_id) :]
+                rows[key] = replace(rows.pop(old), object_id=key)
 
         self.manifest.edit(edit)
 
@@ -217,7 +240,7 @@ class DirectoryWriter:
 
     def adopt_table(self, change: AdoptTable, context: WriteContext) -> Written:
         """The catalog first: a dataset mark alone would make the table look detached from us."""
-        from reconciler.catalog.lance_write import mark_dataset
+        from reconciler.catalog.lance_write import adopt_dataset
 
         place = self.place(change.ident)
         if place.listed:
@@ -226,7 +249,7 @@ class DirectoryWriter:
             self._edit_row(change.ident, {}, (), change.marks)
         if self.reader.dataset(place) is None:
             return Written()
-        return mark_dataset(self.datasets, self.reader.uri(place.location), change.marks.owner, context)
+        return adopt_dataset(self.datasets, self.reader.uri(place.location), change, context)
 
     def _edit_row(self, ident: Ident, set_: Mapping[str, str], unset: tuple[str, ...], marks: Marks) -> None:
         def edit(rows: dict[str, Row]) -> None:
@@ -247,7 +270,7 @@ class DirectoryWriter:
             _need_free(rows, change.ident)
             del rows[row.object_id]
             key = object_id(change.ident)
-            rows[key] = Row(key, TABLE, row.location, row.metadata)
+            rows[key] = replace(row, object_id=key)
 
         self.manifest.edit(edit)
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Final
 
-from reconciler.catalog.lance_errors import is_missing_dataset, to_catalog_error, translated
+from reconciler.catalog.lance_errors import is_missing_dataset, to_catalog_error
 from reconciler.catalog.lance_index import INDEXES_KEY, load_record, read_indexes
 from reconciler.catalog.stats import Stats
 from reconciler.model.errors import CatalogError, Code
@@ -30,13 +30,17 @@ class Datasets:
 
         return lance.Session()  # type: ignore[attr-defined]
 
-    def open(self, uri: str) -> Any:
-        """The latest version. TABLE_NOT_FOUND when there is no dataset: the caller lists before it believes that."""
+    @cached_property
+    def _open(self) -> Any:
         import lance
 
+        return lance.dataset
+
+    def open(self, uri: str) -> Any:
+        """The latest version. TABLE_NOT_FOUND when there is no dataset: the caller lists before it believes that."""
         self.stats.count("opens")
         try:
-            return lance.dataset(uri, storage_options=self.storage_options, session=self.session)
+            return self._open(uri, storage_options=self.storage_options, session=self.session)
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:
@@ -66,7 +70,7 @@ def state_of(dataset: Any, uri: str) -> DatasetState:
     """The dataset as the planner compares it; our own notes are taken out of the user's maps."""
     from reconciler.catalog.arrow_convert import from_arrow_schema
 
-    with translated(f"read the dataset {uri}"):
+    try:
         fields, schema_metadata = from_arrow_schema(dataset.schema)
         notes = dataset.metadata
         descriptions = dataset.describe_indices()
@@ -79,16 +83,22 @@ def state_of(dataset: Any, uri: str) -> DatasetState:
             applied=load_keys(notes.get(APPLIED_KEY)),
             version=dataset.version,
         )
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:
+        raise to_catalog_error(error, f"read the dataset {uri}", write=False) from error
 
 
 def _users(values: Mapping[str, str]) -> dict[str, str]:
-    return {k: v for k, v in values.items() if not k.startswith(RESERVED_PREFIX)}
+    return {k: v for k, v in values.items() if not k.startswith(RESERVED_PREFIX)} if values else {}
 
 
 def load_keys(text: str | None) -> tuple[str, ...]:
     """Unreadable counts as none: we then remove nothing that we might not have set."""
+    if not text or text == "[]":
+        return ()
     try:
-        keys = json.loads(text) if text else []
+        keys = json.loads(text)
     except ValueError:
         return ()
     return tuple(sorted(k for k in keys if isinstance(k, str))) if isinstance(keys, list) else ()

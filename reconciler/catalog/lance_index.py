@@ -34,12 +34,10 @@ def read_indexes(descriptions: Iterable[Any], recorded: Mapping[str, Index]) -> 
             continue
         lowered = str(description.index_type).lower()
         kind = _DESCRIBED.get(lowered, lowered)
-        params: dict[str, Param] = {}
         record = recorded.get(name)
-        if record is not None and record.type == kind:
-            params.update(record.params)
-        params.update(_readable(description.details or {}))
-        found.append(Index(name, ".".join(description.field_names[:1]), kind, params))
+        noted = record.params if record is not None and record.type == kind else {}
+        params = {**noted, **_readable(description.details or {})}
+        found.append(Index(name, ".".join(description.field_names[:1]), kind, params, tuple(sorted(noted))))
     return tuple(sorted(found, key=lambda index: index.name))
 
 

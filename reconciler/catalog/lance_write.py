@@ -20,6 +20,7 @@ from reconciler.catalog.lance_errors import translated
 from reconciler.catalog.lance_index import INDEXES_KEY, create_index, dump_record, load_record
 from reconciler.model.change import (
     AddColumns,
+    AdoptTable,
     AlterColumns,
     CreateDataset,
     CreateIndex,
@@ -136,13 +137,16 @@ def _update(dataset: Any, datasets: Datasets, change: UpdateDataset, context: Wr
     return _commit(dataset, datasets, context, dict(change.config), notes, dict(change.schema_metadata), fields)
 
 
-def mark_dataset(datasets: Datasets, uri: str, owner: str | None, context: WriteContext) -> Written:
-    """Repeats the owner in the dataset's metadata; no commit when it is there already."""
+def adopt_dataset(datasets: Datasets, uri: str, change: AdoptTable, context: WriteContext) -> Written:
+    """Our notes in the dataset's metadata; no commit when they are there already."""
     dataset = datasets.open(uri)
     before = dataset.version
+    notes: dict[str, str | None] = {OWNER_KEY: change.marks.owner, APPLIED_KEY: dump_keys(change.applied)}
+    known = dataset.metadata
+    if change.indexes or INDEXES_KEY in known:
+        notes[INDEXES_KEY] = dump_record(change.indexes)
     with translated(f"adopt {uri}", write=True):
-        if dataset.metadata.get(OWNER_KEY) != owner:
-            notes: dict[str, str | None] = {OWNER_KEY: owner}
+        if any(known.get(key) != value for key, value in notes.items()):
             dataset = _commit(dataset, datasets, context, notes=notes)
     return Written(before, dataset.version)
 
@@ -214,7 +218,7 @@ def field_ids(dataset: Any) -> dict[str, int]:
     def walk(fields: Any, prefix: str) -> None:
         for field in fields:
             name = field.name()
-            path = prefix + (f"`{name}`" if "." in name else name)
+            path = prefix + name
             ids.setdefault(path, field.id())
             children = field.children()
             walk(children, path + ".")

@@ -38,6 +38,10 @@ class Storage(Protocol):
     @property
     def lance_options(self) -> dict[str, str] | None: ...
 
+    @property
+    def threads(self) -> int:
+        """How many reads are worth having under way."""
+
     def uri(self, path: str) -> str:
         """The folder as lance wants it."""
 
@@ -119,6 +123,10 @@ class LocalStorage:
     @property
     def lance_options(self) -> dict[str, str] | None:
         return None
+
+    @property
+    def threads(self) -> int:
+        return 4  # more only fight for the interpreter
 
     def uri(self, path: str) -> str:
         return os.path.join(self._path, path) if path else self._path

@@ -38,6 +38,10 @@ class ObjectStorage:
     def lance_options(self) -> dict[str, str] | None:
         return self._options
 
+    @property
+    def threads(self) -> int:
+        return _THREADS
+
     def uri(self, path: str) -> str:
         return f"{self._url}/{escape(path)}" if path else self._url
 
