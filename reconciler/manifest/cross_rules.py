@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from reconciler.core.globs import matches
 from reconciler.manifest.locations import contains, normal
@@ -101,6 +101,7 @@ def _absent_parent(ident: Ident, entry: Entry, namespaces: dict[Ident, Entry]) -
 
 def _renames(entries: dict[Ident, Entry]) -> None:
     taken: dict[Ident, Entry] = {}
+    circles = _circles({i: e for i, e in entries.items() if e.declared.renamed_from is not None})
     for ident, entry in entries.items():
         old = entry.declared.renamed_from
         if old is None:
@@ -109,13 +110,10 @@ def _renames(entries: dict[Ident, Entry]) -> None:
         other = entries.get(old)
         if old == ident:
             entry.error("M410", place, f"{dotted(ident)} is renamed from itself", "remove renamedFrom")
-        elif _on_cycle(ident, entries):
-            entry.error(
-                "M411",
-                place,
-                f"the renames go in a circle: {' <- '.join(dotted(i) for i in _chain(ident, entries))}",
-                "rename through a third name, in two steps",
-            )
+        elif ident in circles:
+            names = " <- ".join(dotted(i) for i in circles[ident][:10])
+            hint = "rename through a third name, in two steps"
+            entry.error("M411", place, f"the renames go in a circle: {names}", hint)
         elif other is not None and not other.declared.absent:
             entry.error(
                 "M412",
@@ -133,28 +131,22 @@ def _renames(entries: dict[Ident, Entry]) -> None:
             )
 
 
-def _chain(ident: Ident, entries: dict[Ident, Entry]) -> Iterator[Ident]:
-    """The identifiers reached by following renamedFrom, until the first repeat."""
-    seen: set[Ident] = set()
-    current: Ident | None = ident
-    while current is not None and current not in seen:
-        yield current
-        seen.add(current)
-        entry = entries.get(current)
-        current = entry.declared.renamed_from if entry is not None else None
-    if current is not None:
-        yield current
-
-
-def _on_cycle(ident: Ident, entries: dict[Ident, Entry]) -> bool:
-    """A chain of declared renames that comes back to `ident`. Bounded: a chain longer than 1000 is not followed."""
-    current = entries[ident].declared.renamed_from
-    for _ in range(1000):
-        if current is None or current == ident:
-            return current is not None
-        entry = entries.get(current)
-        current = entry.declared.renamed_from if entry is not None else None
-    return False
+def _circles(entries: dict[Ident, Entry]) -> dict[Ident, list[Ident]]:
+    """Every identifier on a circle of renames, with the circle. Each chain is walked once."""
+    done: set[Ident] = set()
+    found: dict[Ident, list[Ident]] = {}
+    for start in entries:
+        chain: dict[Ident, int] = {}
+        current: Ident | None = start
+        while current is not None and current not in done:
+            done.add(current)
+            chain[current] = len(chain)
+            entry = entries.get(current)
+            current = entry.declared.renamed_from if entry is not None else None
+        if current is not None and current in chain:
+            circle = list(chain)[chain[current] :]
+            found.update(dict.fromkeys(circle, circle))
+    return found
 
 
 def _ignored(spec: CatalogSpec, entries: list[Entry]) -> None:

@@ -42,6 +42,7 @@ Element = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern
 Id = Annotated[list[Element], Field(min_length=1, max_length=32)]
 NonEmpty = Annotated[str, StringConstraints(min_length=1)]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=255)]
+TypeText = Annotated[str, StringConstraints(min_length=1, max_length=65536)]
 Strings = dict[NonEmpty, str]
 Flag = bool | Annotated[str, StringConstraints(pattern=r"^\$\{(env|file):[^}]*\}$")]
 Count = Annotated[int, BeforeValidator(_whole), Field(ge=0, le=2**31 - 1)]
@@ -139,7 +140,7 @@ class LeafDoc(_Strict):
     """A column or field as most are written. Tried first: it needs no check in Python."""
 
     name: Name
-    type: NonEmpty
+    type: TypeText
     nullable: bool = True
     comment: str = ""
     metadata: Strings = {}
@@ -148,7 +149,7 @@ class LeafDoc(_Strict):
 
 class StructDoc(_Strict):
     name: Name
-    type: Annotated[str, AfterValidator(_with_struct)] = "struct"
+    type: Annotated[TypeText, AfterValidator(_with_struct)] = "struct"
     nullable: bool = True
     comment: str = ""
     metadata: Strings = {}

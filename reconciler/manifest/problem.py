@@ -25,6 +25,23 @@ class Problem:
     """Characters into the scalar, for a type string or a reference."""
 
 
+MAX_PROBLEMS = 100
+"""Per file. After that the file is not read on: a person fixes the first hundred, a hostile file gets no more time."""
+
+
+class TooMany(Exception):
+    """The document has enough problems."""
+
+
+class Problems(list[Problem]):
+    """Stops the work on a document, and not only its output, once there is enough to report."""
+
+    def append(self, problem: Problem) -> None:
+        super().append(problem)
+        if len(self) > MAX_PROBLEMS:
+            raise TooMany
+
+
 class ManifestError(Exception):
     """Raised where there is no list of diagnostics to add to. `code` is one of `codes.CODES`."""
 

@@ -13,7 +13,7 @@ from reconciler.manifest.yaml_scalars import ScalarValue, Value, resolve
 @dataclass(slots=True)
 class Substituted:
     value: Value
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[Problem]
     soft: dict[Path, str] = field(default_factory=dict)
     """Plain scalars that were one reference: a string where one is wanted, what YAML makes of the text elsewhere."""
 
@@ -26,10 +26,10 @@ def mentions_reference(value: Value) -> bool:
     return isinstance(value, list) and any(mentions_reference(v) for v in value)
 
 
-def substitute(value: Value, careful: Careful, resolver: Resolver) -> Substituted:
+def substitute(value: Value, careful: Careful, resolver: Resolver, problems: list[Problem]) -> Substituted:
     """In a Catalog document `${env:}` and `${file:}` stay as written, for `secrets.connection_options`."""
     late = isinstance(value, dict) and value.get("kind") == "Catalog"
-    result = Substituted(None)
+    result = Substituted(None, problems)
     result.value = _walk(value, (), late, careful, resolver, result)
     return result
 
@@ -48,8 +48,10 @@ def _walk(value: Value, path: Path, late: bool, careful: Careful, resolver: Reso
     expanded = resolver.expand(value, late=late)
     for trouble in expanded.troubles:
         result.problems.append(Problem(trouble.code, path, trouble.message, trouble.hint, offset=trouble.offset))
+    if not expanded.whole or expanded.troubles or "${" in expanded.text:
+        return expanded.text
     node = careful.locate(path)[1]
-    if expanded.whole and not expanded.troubles and node is not None and node.plain and "${" not in expanded.text:
+    if node is not None and node.plain:
         typed = resolve(expanded.text)
         if not isinstance(typed, str):
             if path[-1:] == ("default",) and path[1:2] == ("schema",):

@@ -14,6 +14,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 MAX_FILE = 1 << 20
+MAX_TROUBLES = 20
+"""Per value: more would say nothing new."""
+MAX_EXPANSION = 16 << 20
+"""Characters that references may add, per manifest file: a small file cannot repeat a large value without end."""
 
 _TOKEN = re.compile(r"\$\$\{|\$\{")
 _REFERENCE = re.compile(r"\$\{(var|env|file):([^}]*?)(?::-([^}]*))?\}")
@@ -44,6 +48,7 @@ class Expanded:
 class Resolver:
     variables: Mapping[str, str] = field(default_factory=dict)
     environ: Mapping[str, str] | None = None
+    room: int = MAX_EXPANSION
     _files: dict[str, str | Trouble] = field(default_factory=dict)
 
     def expand(self, text: str, *, late: bool = False) -> Expanded:
@@ -52,7 +57,7 @@ class Resolver:
         result = Expanded("")
         parts: list[str] = []
         at = 0
-        while token := _TOKEN.search(text, at):
+        while len(result.troubles) < MAX_TROUBLES and (token := _TOKEN.search(text, at)):
             start = token.start()
             parts.append(text[at:start])
             if token.group() == "$${":
@@ -78,6 +83,10 @@ class Resolver:
             if isinstance(value, Trouble):
                 result.troubles.append(value)
                 continue
+            self.room -= len(value)
+            if self.room < 0:
+                result.troubles.append(Trouble("M109", start, "references make this file too large"))
+                break
             if kind != "var":
                 result.used.append(value)
             parts.append(value.replace("${", "$${") if late else value)

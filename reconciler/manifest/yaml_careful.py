@@ -21,7 +21,7 @@ from yaml.events import (
 )
 
 from reconciler.manifest.problem import Path
-from reconciler.manifest.yaml_fast import MAX_DEPTH, MAX_NODES, events
+from reconciler.manifest.yaml_fast import LIMITS, MAX_DEPTH, MAX_NODES, events
 from reconciler.manifest.yaml_scalars import MERGE_TAG, STR_TAG, ScalarValue, Value, describe, quoted, resolve, tag_of
 
 
@@ -127,7 +127,7 @@ class _Reader:
             )
             raise _Stop
         if depth > MAX_DEPTH:
-            self.flaw("M108", event, f"nested more than {MAX_DEPTH} levels deep", "flatten the document")
+            self.flaw("M108", event, *LIMITS["M108"])
             raise _Stop
         if kind is AliasEvent:
             return self.alias(event)
@@ -196,15 +196,10 @@ class _Expander:
     def value(self, node: Node, depth: int) -> Value:
         self.budget -= 1
         if self.budget < 0:
-            self.flaw(
-                "M109",
-                node,
-                f"the document has more than {MAX_NODES:,} values once aliases are expanded",
-                "use fewer aliases",
-            )
+            self.flaw("M109", node, *LIMITS["M109"])
             raise _Stop
         if depth > MAX_DEPTH:
-            self.flaw("M108", node, f"nested more than {MAX_DEPTH} levels deep", "flatten the document")
+            self.flaw("M108", node, *LIMITS["M108"])
             raise _Stop
         if node.kind == "scalar":
             return node.scalar()
@@ -256,7 +251,7 @@ class _Expander:
                 source.entries = self.entries(source)
             self.budget -= len(source.entries)
             if self.budget < 0:
-                self.flaw("M109", source, "the document is too large once merge keys are expanded", "use fewer aliases")
+                self.flaw("M109", source, *LIMITS["M109"])
                 raise _Stop
             for name, entry in source.entries.items():
                 into.setdefault(name, entry)

@@ -28,6 +28,22 @@ class NeedsCare(Exception):
     """The document uses something that the fast builder does not do."""
 
 
+class TooMuch(Exception):
+    """The document is past a limit: it is not read again, and not to its end."""
+
+    def __init__(self, code: str, event: Any) -> None:
+        super().__init__(code)
+        self.code = code
+        self.line: int = event.start_mark.line
+        self.column: int = event.start_mark.column
+
+
+LIMITS = {
+    "M108": (f"nested more than {MAX_DEPTH} levels deep", "flatten the document"),
+    "M109": (f"the document has more than {MAX_NODES:,} values", "split it into several documents, use fewer aliases"),
+}
+
+
 def build(first: Any, next_event: Callable[[], Any]) -> Value:
     """`first` is the event that opens the root node; the events up to its end are consumed."""
     budget = MAX_NODES
@@ -43,8 +59,10 @@ def build(first: Any, next_event: Callable[[], Any]) -> Value:
 
     def mapping(event: Any, depth: int) -> Value:
         nonlocal budget
-        if depth > MAX_DEPTH or event.anchor is not None or event.tag is not None:
+        if event.anchor is not None or event.tag is not None:
             raise NeedsCare
+        if depth > MAX_DEPTH:
+            raise TooMuch("M108", event)
         result: dict[str, Value] = {}
         while True:
             event = next_event()
@@ -57,7 +75,7 @@ def build(first: Any, next_event: Callable[[], Any]) -> Value:
                 raise NeedsCare
             budget -= 2
             if budget < 0:
-                raise NeedsCare
+                raise TooMuch("M109", event)
             event = next_event()
             kind = event.__class__
             if kind is ScalarEvent:
@@ -73,8 +91,10 @@ def build(first: Any, next_event: Callable[[], Any]) -> Value:
 
     def sequence(event: Any, depth: int) -> Value:
         nonlocal budget
-        if depth > MAX_DEPTH or event.anchor is not None or event.tag is not None:
+        if event.anchor is not None or event.tag is not None:
             raise NeedsCare
+        if depth > MAX_DEPTH:
+            raise TooMuch("M108", event)
         result: list[Value] = []
         while True:
             event = next_event()
@@ -83,7 +103,7 @@ def build(first: Any, next_event: Callable[[], Any]) -> Value:
                 return result
             budget -= 1
             if budget < 0:
-                raise NeedsCare
+                raise TooMuch("M109", event)
             result.append(scalar(event) if kind is ScalarEvent else node(event, depth + 1))
 
     def node(event: Any, depth: int) -> Value:

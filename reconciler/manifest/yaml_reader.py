@@ -10,7 +10,7 @@ import yaml
 from yaml.events import DocumentEndEvent, DocumentStartEvent, ScalarEvent, StreamEndEvent
 
 from reconciler.manifest.yaml_careful import Careful, Flaw, read_careful
-from reconciler.manifest.yaml_fast import NeedsCare, build, events
+from reconciler.manifest.yaml_fast import LIMITS, NeedsCare, TooMuch, build, events
 from reconciler.manifest.yaml_scalars import Value
 
 MAX_EMPTY = 10_000
@@ -74,7 +74,7 @@ def _next_marker(text: str, start: int, lines: int) -> int | None:
 
 
 def _stream(text: str, start: int, line: int) -> Generator[Document | Flaw, None, int | None]:
-    """Reads from `start` on. Returns None at the end, or the line where a document became too large to go on."""
+    """Reads from `start` on. Returns None at the end, or the line from which to look for the next document."""
     next_event = events(text[start:] if start else text)
     empty = 0
     while True:
@@ -106,6 +106,9 @@ def _stream(text: str, start: int, line: int) -> Generator[Document | Flaw, None
         )
         try:
             document.value = build(root, next_event)
+        except TooMuch as limit:
+            yield Flaw(limit.code, limit.line + line + 1, limit.column + 1, *LIMITS[limit.code])
+            return limit.line + line + 1
         except NeedsCare:
             careful = document.careful()
             document.value = careful.value

@@ -1,0 +1,54 @@
+"""Where the diagnostics of one file go: located, and bounded in number."""
+
+from __future__ import annotations
+
+from reconciler.manifest.problem import MAX_PROBLEMS, Problem
+from reconciler.manifest.yaml_careful import Flaw
+from reconciler.manifest.yaml_reader import Document
+from reconciler.model.diagnostic import Diagnostic, Source
+
+
+class Sink:
+    """Errors and warnings are counted apart, so that many warnings never become an error."""
+
+    def __init__(self, file: str, diagnostics: list[Diagnostic]) -> None:
+        self.file = file
+        self._all = diagnostics
+        self._room = {"error": MAX_PROBLEMS, "warning": MAX_PROBLEMS}
+
+    @property
+    def full(self) -> bool:
+        """Enough errors: nothing more of this file needs to be read."""
+        return self._room["error"] < 0
+
+    def flaw(self, flaw: Flaw) -> None:
+        source = Source(self.file, flaw.line, flaw.column)
+        self._add(Diagnostic(source, flaw.code, "error", flaw.message, flaw.hint))
+
+    def problem(self, document: Document, problem: Problem) -> None:
+        if self._room[problem.severity] >= 0:  # looking a place up costs a second reading of the document
+            self._add(locate(self.file, document, problem))
+
+    def _add(self, diagnostic: Diagnostic) -> None:
+        self._room[diagnostic.severity] -= 1
+        left = self._room[diagnostic.severity]
+        if left >= 0:
+            self._all.append(diagnostic)
+        elif left == -1:
+            message = f"more than {MAX_PROBLEMS} {diagnostic.severity}s in this file"
+            hint = "fix those shown first; the rest was not looked at"
+            self._all.append(Diagnostic(diagnostic.source, "M116", diagnostic.severity, message, hint))
+
+
+def locate(file: str, document: Document, problem: Problem) -> Diagnostic:
+    """The place of a problem in its file: the value's, the key's, or a character inside a scalar."""
+    key, node = document.careful().locate(problem.path)
+    target = key if problem.at_key and key is not None else node
+    if target is None:
+        source = Source(file, document.line, document.column)
+    else:
+        inside = problem.offset if target.kind == "scalar" else 0
+        if inside and not target.plain:
+            inside += 1  # the opening quote
+        source = Source(file, target.line, target.column + inside)
+    return Diagnostic(source, problem.code, problem.severity, problem.message, problem.hint)
