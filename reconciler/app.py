@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from reconciler.model.plan import Plan
     from reconciler.model.report import Report
 
-__all__ = ["RedactingFormatter", "Redactor"]
+__all__ = ["PlanOptions", "RedactingFormatter", "Redactor"]
 
 T = TypeVar("T")
 Say = Callable[[str], None]

@@ -9,7 +9,6 @@ from typing import Any
 
 from reconciler import app
 from reconciler.cli.output import Output
-from reconciler.core.options import PlanOptions
 from reconciler.model.diagnostic import has_errors
 from reconciler.model.plan import Plan
 from reconciler.model.report import EXIT_CODES, Report
@@ -90,7 +89,7 @@ def _applied(args: argparse.Namespace, out: Output) -> Report:
 
 
 def _planned(args: argparse.Namespace, out: Output) -> Plan:
-    options = PlanOptions(
+    options = app.PlanOptions(
         prune=getattr(args, "prune", False),
         adopt=getattr(args, "adopt", False),
         take_over=frozenset(getattr(args, "take_over", ())),

@@ -42,6 +42,7 @@ class Output:
         from reconciler.app import RedactingFormatter
 
         handler = logging.StreamHandler(sys.stderr)
+        handler.setLevel(level.upper())  # Some libraries set their own logger to INFO.
         handler.setFormatter(RedactingFormatter(self.redactor, "%(levelname)s %(name)s: %(message)s"))
         logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
         logging.captureWarnings(True)

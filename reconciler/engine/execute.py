@@ -118,7 +118,9 @@ class _Run:
 
     def _tools(self, name: str, allowed: list[Step]) -> Tools:
         steps = [s for s in allowed if s.catalog == name]
-        touched = frozenset(link.key.ident for s in steps for link in links_of(s) if link.key.kind == "Table")
+        # What is only to be deregistered was not opened for the plan either: it may be past opening.
+        built = [link.key for s in steps if not s.deletes for link in links_of(s)]
+        touched = frozenset(key.ident for key in built if key.kind == "Table")
         scope = Scope(detail=touched, locations=locations_of(steps))
         catalog = self.catalogs[name]
         return Tools(catalog, Reader(catalog, scope), self.retry, self.plan.plan_id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,12 +11,12 @@ from reconciler.catalog.base import Catalog, WriteContext, Written
 from reconciler.engine.chain import Link, Live, Place, describe, links_of
 from reconciler.engine.explain import mismatch
 from reconciler.engine.journal import short_id
-from reconciler.engine.reader import Reader, bug
+from reconciler.engine.reader import Key, Reader, bug
 from reconciler.engine.retry import Retry
 from reconciler.model.change import DropNamespace
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import ObjectKey
-from reconciler.model.observed import Finding, Present
+from reconciler.model.observed import Finding, Present, Scope
 from reconciler.model.plan import Step
 from reconciler.model.report import Status, StepError, StepResult
 from reconciler.model.state import DatasetState, TableState
@@ -81,12 +82,13 @@ def run_step(step: Step, tools: Tools, known: Lives | None = None) -> Ended:
         lives = known if known is not None else read_live(links, tools)
     except CatalogError as error:
         return Ended(StepResult(step, "failed", _step_error(error), seconds=time.monotonic() - started))
-    attempts = _Attempts(step, started, lives[links[-1].key].finding, _tag(step, lives, tools.plan_id))
+    attempts = _Attempts(step, started, lives[links[-1].key].finding, None)
     place = places(links, lives)
     if place == "after":
         return attempts.end("skipped", lives)
     if place == "elsewhere":
         return attempts.end("failed", lives, _moved_on(step, lives))
+    _look_before_harm(step, tools, attempts)
     return _write_until_it_holds(step, links, tools, attempts)
 
 
@@ -150,22 +152,27 @@ def _write(step: Step, tools: Tools, attempts: _Attempts) -> CatalogError | None
     return None
 
 
-def _tag(step: Step, lives: Lives, plan_id: str) -> str | None:
-    """Before anything destructive or rewriting the dataset's version gets a name to come back to."""
-    if step.risk not in ("destructive", "rewrite"):
-        return None
-    live = lives.get(step.key)
-    state = live.finding.state if live is not None and isinstance(live.finding, Present) else None
-    if not isinstance(state, TableState) or not isinstance(state.dataset, DatasetState):
-        return None
-    return f"reconciler-{short_id(plan_id)}-{step.id}"
+def _look_before_harm(step: Step, tools: Tools, attempts: _Attempts) -> None:
+    """Before anything destructive or rewriting, the dataset's version gets a name to come back to. A table that is only
+    to be deregistered is opened for this alone, and goes without when it cannot be opened."""
+    if step.risk not in ("destructive", "rewrite") or step.change.kind != "Table":
+        return
+    if step.deletes:
+        key: Key = (step.change.kind, step.change.ident)
+        with contextlib.suppress(CatalogError):
+            attempts.before = Reader(tools.catalog, Scope(detail=frozenset({key[1]}))).read([key])[key]
+    if _dataset(attempts.before) is not None:
+        attempts.tag = f"reconciler-{short_id(tools.plan_id)}-{step.id}"
+
+
+def _dataset(finding: Finding) -> DatasetState | None:
+    state = finding.state if isinstance(finding, Present) else None
+    return state.dataset if isinstance(state, TableState) and isinstance(state.dataset, DatasetState) else None
 
 
 def _version(finding: Finding) -> int | None:
-    state = finding.state if isinstance(finding, Present) else None
-    if isinstance(state, TableState) and isinstance(state.dataset, DatasetState):
-        return state.dataset.version
-    return None
+    dataset = _dataset(finding)
+    return dataset.version if dataset is not None else None
 
 
 def _moved_on(step: Step, lives: Lives, cause: CatalogError | None = None) -> StepError:
