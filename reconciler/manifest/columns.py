@@ -57,7 +57,7 @@ class Columns:
         type_ = (
             self._nested(doc.type, nested, path, problems) if nested else _parse(doc.type, (*path, "type"), problems)
         )
-        metadata = dict(doc.metadata)
+        metadata = dict(doc.metadata or {})
         comment = doc.comment if "comment" in doc.model_fields_set else None
         if COMMENT_KEY in metadata:
             # A column's comment is its metadata key `comment`: two spellings of one thing.

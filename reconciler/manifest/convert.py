@@ -38,7 +38,7 @@ def convert(value: Any, source: Source, columns: Columns, problems: list[Problem
             return _table(document, source, columns, problems)
 
 
-def _frozen(mapping: Mapping[str, str]) -> Mapping[str, str]:
+def _frozen(mapping: Mapping[str, str] | None) -> Mapping[str, str]:
     return MappingProxyType(dict(mapping)) if mapping else EMPTY
 
 
@@ -49,7 +49,7 @@ def _catalog(document: Any, value: Any, source: Source) -> CatalogSpec:
     m = document.spec.management
     if m is not None:
         limits = m.thresholds
-        management = Management(m.owner, m.adopt, tuple(m.ignore), limits.deletes, limits.deletePercent)
+        management = Management(m.owner, m.adopt, tuple(m.ignore or ()), limits.deletes, limits.deletePercent)
     return CatalogSpec(
         document.metadata.name, document.spec.type, options, management, source, dict(written.get("management", {}))
     )
@@ -62,7 +62,7 @@ def _common(document: Any, problems: list[Problem]) -> dict[str, Any]:
     if properties or "description" in given:
         check_properties(spec, problems)
         if "description" in given:
-            properties = {**properties, DESCRIPTION_KEY: spec.description}
+            properties = {**(properties or {}), DESCRIPTION_KEY: spec.description}
     if spec.ignoreDifferences:
         check_ignore_differences(spec.ignoreDifferences, document.kind, problems)
     return {
@@ -71,9 +71,9 @@ def _common(document: Any, problems: list[Problem]) -> dict[str, Any]:
         "properties": _frozen(properties),
         "absent": spec.state == "absent",
         "protect": spec.protect if "protect" in given else None,
-        "renamed_from": tuple(spec.renamedFrom) or None,
-        "ignore_differences": tuple(spec.ignoreDifferences),
-        "allow": tuple(spec.allow),
+        "renamed_from": tuple(spec.renamedFrom) if spec.renamedFrom else None,
+        "ignore_differences": tuple(spec.ignoreDifferences or ()),
+        "allow": tuple(spec.allow or ()),
     }
 
 
@@ -91,7 +91,7 @@ def _table(document: Any, source: Source, columns: Columns, problems: list[Probl
         complete = len(problems) == before
     else:
         complete = False
-    indexes = tuple(_index(i) for i in spec.indexes)
+    indexes = tuple(_index(i) for i in spec.indexes or ())
     if indexes:
         check_indexes(indexes, fields if complete else None, problems)
     return DesiredTable(

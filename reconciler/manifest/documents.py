@@ -25,6 +25,11 @@ from reconciler.model.desired import AllowWord
 API_VERSION = "reconciler.lance/v1"
 
 
+ABSENT: Any = None
+"""The default of lists and mappings: pydantic deep-copies a mutable default for every document. A null that is
+written is refused, because defaults are not validated and values are."""
+
+
 def _whole(value: object) -> object:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
@@ -59,7 +64,7 @@ class Thresholds(_Strict):
 class ManagementSpec(_Strict):
     owner: Element = "default"
     adopt: bool = False
-    ignore: list[NonEmpty] = []
+    ignore: list[NonEmpty] = ABSENT
     thresholds: Thresholds = Thresholds()
 
 
@@ -109,12 +114,12 @@ class CatalogDocument(_Document):
 
 class _ObjectSpec(_Strict):
     description: str = ""
-    properties: Strings = {}
+    properties: Strings = ABSENT
     state: Literal["present", "absent"] = "present"
     protect: bool = False
-    renamedFrom: Id = []
-    ignoreDifferences: list[NonEmpty] = []
-    allow: list[AllowWord] = []
+    renamedFrom: Id = ABSENT
+    ignoreDifferences: list[NonEmpty] = ABSENT
+    allow: list[AllowWord] = ABSENT
 
 
 class NamespaceSpec(_ObjectSpec):
@@ -143,7 +148,7 @@ class LeafDoc(_Strict):
     type: TypeText
     nullable: bool = True
     comment: str = ""
-    metadata: Strings = {}
+    metadata: Strings = ABSENT
     renamedFrom: NonEmpty = ""
 
 
@@ -152,7 +157,7 @@ class StructDoc(_Strict):
     type: Annotated[TypeText, AfterValidator(_with_struct)] = "struct"
     nullable: bool = True
     comment: str = ""
-    metadata: Strings = {}
+    metadata: Strings = ABSENT
     renamedFrom: NonEmpty = ""
     fields: Annotated[list[FieldDoc], Field(min_length=1)]
 
@@ -282,11 +287,11 @@ IndexDoc = Annotated[
 
 class TableSpec(_ObjectSpec):
     location: NonEmpty = ""
-    columns: Annotated[list[ColumnDoc], Field(min_length=1, alias="schema")] = []
+    columns: Annotated[list[ColumnDoc], Field(min_length=1, alias="schema")] = ABSENT
     schemaMode: Literal["exact", "at_least"] = "exact"
-    schemaMetadata: Strings = {}
-    config: Strings = {}
-    indexes: list[IndexDoc] = []
+    schemaMetadata: Strings = ABSENT
+    config: Strings = ABSENT
+    indexes: list[IndexDoc] = ABSENT
 
 
 class TableDocument(_Document):

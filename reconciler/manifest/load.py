@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -48,6 +50,23 @@ def load(
 ) -> Loaded:
     """Reads files and folders. Nothing is raised for bad input: everything wrong is a diagnostic."""
     loader = _Loader(Resolver(variables, environ))
+    with _no_collection():
+        return _load(loader, paths, capabilities_of)
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """The cycle collector would walk everything that was read again and again; reading makes no cycles to find."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _load(loader: _Loader, paths: Sequence[str], capabilities_of: CapabilitiesOf | None) -> Loaded:
     for file in files.find(paths, loader.diagnostics):
         data = files.read(file, loader.diagnostics)
         if data is not None:

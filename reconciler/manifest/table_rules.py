@@ -12,7 +12,8 @@ from reconciler.model.state import DESCRIPTION_KEY, RESERVED_PREFIX, VECTOR_INDE
 
 
 def check_properties(spec: Any, problems: list[Problem]) -> None:
-    for key in spec.properties:
+    properties = spec.properties or {}
+    for key in properties:
         if key.startswith(RESERVED_PREFIX):
             problems.append(
                 Problem(
@@ -23,7 +24,7 @@ def check_properties(spec: Any, problems: list[Problem]) -> None:
                     at_key=True,
                 )
             )
-    if DESCRIPTION_KEY in spec.properties and "description" in spec.model_fields_set:
+    if DESCRIPTION_KEY in properties and "description" in spec.model_fields_set:
         problems.append(
             Problem(
                 "M431",

@@ -44,18 +44,35 @@ LIMITS = {
 }
 
 
-def build(first: Any, next_event: Callable[[], Any]) -> Value:
-    """`first` is the event that opens the root node; the events up to its end are consumed."""
+def builder(next_event: Callable[[], Any]) -> Callable[[Any], Value]:
+    """A function from the event that opens a root node to that node's data; it consumes the events up to its end.
+
+    One builder serves a whole stream: its inner functions refer to each other, and one set per document would be
+    garbage that only the cycle collector finds.
+    """
     budget = MAX_NODES
     cached = _cache
+    keys: set[str] = set()
 
     def scalar(event: Any) -> Value:
-        if event.anchor is not None or event.tag is not None:
+        plain, quoted = event.implicit
+        if event.anchor is not None or not (plain or quoted):
             raise NeedsCare
         text: str = event.value
-        if event.implicit[0]:
+        if plain:
             return cached[text] if text in cached else resolve(text)
         return text
+
+    def key_of(event: Any) -> str:
+        """A key that is not known yet to be a string."""
+        if event.__class__ is not ScalarEvent:
+            raise NeedsCare
+        key = scalar(event)
+        if not isinstance(key, str):
+            raise NeedsCare
+        if event.implicit[0] and len(keys) < MAX_NODES:
+            keys.add(key)
+        return key
 
     def mapping(event: Any, depth: int) -> Value:
         nonlocal budget
@@ -68,21 +85,22 @@ def build(first: Any, next_event: Callable[[], Any]) -> Value:
             event = next_event()
             if event.__class__ is MappingEndEvent:
                 return result
-            if event.__class__ is not ScalarEvent:
-                raise NeedsCare
-            key = scalar(event)
-            if key.__class__ is not str or key in result:
+            if event.__class__ is ScalarEvent and event.implicit[0] and event.anchor is None and event.value in keys:
+                key = event.value
+            else:
+                key = key_of(event)
+            if key in result:
                 raise NeedsCare
             budget -= 2
             if budget < 0:
                 raise TooMuch("M109", event)
             event = next_event()
-            kind = event.__class__
-            if kind is ScalarEvent:
-                if event.anchor is not None or event.tag is not None:
+            if event.__class__ is ScalarEvent:
+                plain, quoted = event.implicit
+                if event.anchor is not None or not (plain or quoted):
                     raise NeedsCare
                 text = event.value
-                if event.implicit[0]:
+                if plain:
                     result[key] = cached[text] if text in cached else resolve(text)
                 else:
                     result[key] = text
@@ -104,7 +122,10 @@ def build(first: Any, next_event: Callable[[], Any]) -> Value:
             budget -= 1
             if budget < 0:
                 raise TooMuch("M109", event)
-            result.append(scalar(event) if kind is ScalarEvent else node(event, depth + 1))
+            if kind is MappingStartEvent:
+                result.append(mapping(event, depth + 1))
+            else:
+                result.append(scalar(event) if kind is ScalarEvent else node(event, depth + 1))
 
     def node(event: Any, depth: int) -> Value:
         kind = event.__class__
@@ -116,4 +137,9 @@ def build(first: Any, next_event: Callable[[], Any]) -> Value:
             return scalar(event)
         raise NeedsCare
 
-    return node(first, 1)
+    def build(first: Any) -> Value:
+        nonlocal budget
+        budget = MAX_NODES
+        return node(first, 1)
+
+    return build

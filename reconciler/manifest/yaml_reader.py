@@ -10,7 +10,7 @@ import yaml
 from yaml.events import DocumentEndEvent, DocumentStartEvent, ScalarEvent, StreamEndEvent
 
 from reconciler.manifest.yaml_careful import Careful, Flaw, read_careful
-from reconciler.manifest.yaml_fast import LIMITS, NeedsCare, TooMuch, build, events
+from reconciler.manifest.yaml_fast import LIMITS, NeedsCare, TooMuch, builder, events
 from reconciler.manifest.yaml_scalars import Value
 
 MAX_EMPTY = 10_000
@@ -76,6 +76,7 @@ def _next_marker(text: str, start: int, lines: int) -> int | None:
 def _stream(text: str, start: int, line: int) -> Generator[Document | Flaw, None, int | None]:
     """Reads from `start` on. Returns None at the end, or the line from which to look for the next document."""
     next_event = events(text[start:] if start else text)
+    build = builder(next_event)
     empty = 0
     while True:
         event = next_event()
@@ -105,7 +106,7 @@ def _stream(text: str, start: int, line: int) -> Generator[Document | Flaw, None
             begin.line + line,
         )
         try:
-            document.value = build(root, next_event)
+            document.value = build(root)
         except TooMuch as limit:
             yield Flaw(limit.code, limit.line + line + 1, limit.column + 1, *LIMITS[limit.code])
             return limit.line + line + 1

@@ -7,10 +7,33 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.manifest.yaml_careful import read_careful
-from reconciler.manifest.yaml_fast import NeedsCare, build, events
+from reconciler.manifest.yaml_fast import NeedsCare, builder, events
 from reconciler.manifest.yaml_reader import Document, documents
 
-WORDS = st.sampled_from(["a", "no", "1", "1.5", "true", "~", "x y", "'q'", '"d\\n"', "2024-01-01", "é", "", "0x1f", "<<", "- b"])
+WORDS = st.sampled_from(
+    [
+        "a",
+        "no",
+        "1",
+        "1.5",
+        "true",
+        "~",
+        "x y",
+        "'q'",
+        '"d\\n"',
+        "2024-01-01",
+        "é",
+        "",
+        "0x1f",
+        "<<",
+        "- b",
+        "! 1",
+        "!!str 2",
+        "! 'z'",
+        "&a x",
+        "*a",
+    ]
+)
 FLOW = st.recursive(
     WORDS.filter(lambda w: w != "- b"),
     lambda inner: st.one_of(
@@ -30,7 +53,7 @@ def fast(text: str) -> object:
     next_event = events(text)
     next_event()
     next_event()
-    return build(next_event(), next_event)
+    return builder(next_event)(next_event())
 
 
 @given(FLOW)

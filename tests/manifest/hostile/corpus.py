@@ -123,7 +123,9 @@ def main(name: str) -> None:
         seconds = time.process_time() - started
         grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024
         codes = sorted({d.code for d in loaded.diagnostics})
-        print(json.dumps({"seconds": round(seconds, 3), "megabytes": grown, "codes": codes, "n": len(loaded.diagnostics)}))
+        print(
+            json.dumps({"seconds": round(seconds, 3), "megabytes": grown, "codes": codes, "n": len(loaded.diagnostics)})
+        )
 
 
 if __name__ == "__main__":
