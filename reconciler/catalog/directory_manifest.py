@@ -25,6 +25,8 @@ from reconciler.model.errors import CatalogError, Code
 MANIFEST = "__manifest"
 _COLUMNS = ("object_id", "object_type", "location", "metadata")
 _ATTEMPTS = 12
+_BIRTH = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+"""Seconds to wait, in turn, for the first version of a `__manifest` that already has data files."""
 
 Edit = Callable[[dict[str, Row]], None]
 """Changes the rows in place, or raises CatalogError and leaves them as they are."""
@@ -106,16 +108,21 @@ class Manifest:
             failed = to_catalog_error(error, f"read {self._uri}", write=False)
             code = failed.code if failed.retryable else Code.INTERNAL
             raise CatalogError(code, self._broken(clean(str(error)))) from error
-        return dataset, table, {key: Row(key, *rest, key) for key, *rest in zip(*columns, strict=True)}
+        rows = {key: Row(key, kind, place, notes, key) for key, kind, place, notes in zip(*columns, strict=True)}
+        return dataset, table, rows
 
     def _none(self) -> tuple[Any, Any, dict[str, Row]]:
-        """No dataset: believed only when the folder holds nothing either."""
-        listing = self._storage.list(MANIFEST)
-        if any(not name.startswith(".") for name in listing.files) or any(
-            self._storage.list(f"{MANIFEST}/{folder}").files for folder in listing.folders
-        ):
-            raise CatalogError(Code.INTERNAL, self._broken("the folder holds files but no dataset version"))
-        return None, None, {}
+        """No version. Without data files that is a `__manifest` nobody finished making (a first write under way, or one
+        that was killed): the catalog is empty. With data files the versions may just be coming, or are lost."""
+        for wait in (*_BIRTH, None):
+            if not self._storage.list(f"{MANIFEST}/data").files:
+                return None, None, {}
+            if wait is None or self._storage.list(f"{MANIFEST}/_versions").files:
+                break
+            time.sleep(wait)
+        if self._storage.list(f"{MANIFEST}/_versions").files:
+            return self._load()
+        raise CatalogError(Code.INTERNAL, self._broken("the folder holds data files but no dataset version"))
 
     def _broken(self, why: str) -> str:
         return (
