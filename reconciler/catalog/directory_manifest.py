@@ -88,7 +88,7 @@ class Manifest:
                 self._scanning = False
                 self._changed.notify_all()
 
-    def _load(self) -> tuple[Any, Any, dict[str, Row]]:
+    def _load(self, again: bool = False) -> tuple[Any, Any, dict[str, Row]]:
         """The dataset (None: there is none yet), its table, its rows by id."""
         self._datasets.stats.count("manifest_scans")
         try:
@@ -98,6 +98,8 @@ class Manifest:
             self._datasets.stats.count("opens", -1)
             if error.code is not Code.TABLE_NOT_FOUND:
                 raise CatalogError(error.code, self._broken(error.message)) from error
+            if again:
+                raise CatalogError(Code.INTERNAL, self._broken("no version of it can be opened")) from error
             return self._none()
         try:
             table = dataset.to_table()
@@ -121,7 +123,7 @@ class Manifest:
                 break
             time.sleep(wait)
         if self._storage.list(f"{MANIFEST}/_versions").files:
-            return self._load()
+            return self._load(again=True)
         raise CatalogError(Code.INTERNAL, self._broken("the folder holds data files but no dataset version"))
 
     def _broken(self, why: str) -> str:
