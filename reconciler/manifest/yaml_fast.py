@@ -55,11 +55,10 @@ def builder(next_event: Callable[[], Any]) -> Callable[[Any], Value]:
     keys: set[str] = set()
 
     def scalar(event: Any) -> Value:
-        plain, quoted = event.implicit
-        if event.anchor is not None or not (plain or quoted):
+        if event.anchor is not None or event.tag is not None:
             raise NeedsCare
         text: str = event.value
-        if plain:
+        if event.implicit[0]:
             return cached[text] if text in cached else resolve(text)
         return text
 
@@ -96,11 +95,10 @@ def builder(next_event: Callable[[], Any]) -> Callable[[Any], Value]:
                 raise TooMuch("M109", event)
             event = next_event()
             if event.__class__ is ScalarEvent:
-                plain, quoted = event.implicit
-                if event.anchor is not None or not (plain or quoted):
+                if event.anchor is not None or event.tag is not None:
                     raise NeedsCare
                 text = event.value
-                if plain:
+                if event.implicit[0]:
                     result[key] = cached[text] if text in cached else resolve(text)
                 else:
                     result[key] = text

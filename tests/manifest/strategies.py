@@ -1,0 +1,153 @@
+"""Generated documents that are valid, and small damages to them."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from hypothesis import strategies as st
+
+from reconciler.model.desired import ALLOW_WORDS
+
+TEXT = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=8)
+WORD = st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"]), min_size=1, max_size=8)
+NAME = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,6}", fullmatch=True)
+STRINGS = st.dictionaries(WORD, TEXT, max_size=3)
+ID = st.lists(WORD, min_size=1, max_size=3)
+TYPES = st.sampled_from(["int64", "string", "list<int8>", "struct<a: int8>", "nonsense <<", "timestamp[us, tz=UTC]"])
+POSITIVE = st.integers(1, 1000)
+
+
+def optional(required: dict[str, Any], more: dict[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
+    return st.fixed_dictionaries(required, optional=more)
+
+
+_FIELD: dict[str, Any] = {"nullable": st.booleans(), "comment": TEXT, "metadata": STRINGS, "renamedFrom": WORD}
+LEAF = optional({"name": WORD, "type": TYPES}, _FIELD)
+STRUCT = st.deferred(
+    lambda: optional(
+        {"name": WORD, "fields": st.lists(FIELD, min_size=1, max_size=2)},
+        {**_FIELD, "type": st.sampled_from(["struct", "list", "large_list", "list<struct>", "map<string, struct not null>"])},
+    )
+)
+FIELD = LEAF | STRUCT
+DEFAULTS: list[dict[str, Any]] = [
+    {"default": TEXT | st.integers(-5, 5) | st.booleans() | st.floats(-5, 5)},
+    {"backfill": st.fixed_dictionaries({"sql": WORD})},
+]
+COLUMN = st.one_of(FIELD, *[optional({"name": WORD, "type": TYPES}, {**_FIELD, **d}) for d in DEFAULTS])
+
+_FLAT: dict[str, Any] = {"metric": st.sampled_from(["l2", "cosine", "dot", "hamming"]), "num_partitions": POSITIVE}
+_BITS: dict[str, Any] = {"num_bits": st.integers(1, 16)}
+_HNSW: dict[str, Any] = {"m": POSITIVE, "ef_construction": POSITIVE, "max_level": st.integers(1, 64)}
+_SUB: dict[str, Any] = {"num_sub_vectors": POSITIVE}
+_INVERTED: dict[str, Any] = {"with_position": st.booleans(), "base_tokenizer": WORD, "language": WORD,
+                             "max_token_length": POSITIVE, "stem": st.booleans(), "prefix_only": st.booleans()}  # fmt: skip
+FAMILIES: list[tuple[list[str], dict[str, Any], dict[str, Any]]] = [
+    (["btree", "bitmap", "label_list", "ngram", "zonemap", "bloomfilter"], {}, {}),
+    (["inverted"], {}, _INVERTED),
+    (["ivf_flat"], {}, _FLAT),
+    (["ivf_sq", "ivf_rq"], {}, {**_FLAT, **_BITS}),
+    (["ivf_pq"], _SUB, {**_FLAT, **_BITS}),
+    (["ivf_hnsw_flat"], {}, {**_FLAT, **_HNSW}),
+    (["ivf_hnsw_sq"], {}, {**_FLAT, **_HNSW, **_BITS}),
+    (["ivf_hnsw_pq"], _SUB, {**_FLAT, **_HNSW, **_BITS}),
+]
+
+
+def _index(types: list[str], required: dict[str, Any], more: dict[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
+    params = {"params": optional(required, more)}
+    base: dict[str, Any] = {"column": WORD, "type": st.sampled_from(types)}
+    return optional({**base, **params}, {"name": WORD}) if required else optional(base, {"name": WORD, **params})
+
+
+INDEX = st.one_of([_index(*family) for family in FAMILIES])
+_COMMON: dict[str, Any] = {
+    "description": TEXT,
+    "properties": STRINGS,
+    "state": st.sampled_from(["present", "absent"]),
+    "protect": st.booleans(),
+    "renamedFrom": ID,
+    "ignoreDifferences": st.lists(WORD, max_size=2),
+    "allow": st.lists(st.sampled_from(ALLOW_WORDS), max_size=2),
+}
+_HEAD: dict[str, Any] = {"apiVersion": st.just("reconciler.lance/v1")}
+_METADATA = st.fixed_dictionaries({"catalog": NAME, "id": ID})
+NAMESPACE = optional({**_HEAD, "kind": st.just("Namespace"), "metadata": _METADATA}, {"spec": optional({}, _COMMON)})
+TABLE_SPEC = optional(
+    {},
+    {
+        **_COMMON,
+        "location": WORD,
+        "schema": st.lists(COLUMN, min_size=1, max_size=3),
+        "schemaMode": st.sampled_from(["exact", "at_least"]),
+        "schemaMetadata": STRINGS,
+        "config": STRINGS,
+        "indexes": st.lists(INDEX, max_size=2),
+    },
+)
+TABLE = st.fixed_dictionaries({**_HEAD, "kind": st.just("Table"), "metadata": _METADATA, "spec": TABLE_SPEC})
+_FLAG = st.booleans() | st.just("${env:FLAG}")
+_MANAGEMENT = optional(
+    {},
+    {
+        "owner": WORD,
+        "adopt": st.booleans(),
+        "ignore": st.lists(WORD, max_size=2),
+        "thresholds": optional({}, {"deletes": st.integers(0, 99), "deletePercent": st.floats(0, 100) | st.integers(0, 100)}),
+    },
+)
+_OPTIONS: dict[str, Any] = {"manifest_enabled": _FLAG, "dir_listing_enabled": _FLAG, "plain_folders": _FLAG,
+                            "storage.key": TEXT, "storage.": TEXT, "management": _MANAGEMENT}  # fmt: skip
+CATALOG = st.fixed_dictionaries(
+    {
+        **_HEAD,
+        "kind": st.just("Catalog"),
+        "metadata": st.fixed_dictionaries({"name": NAME}),
+        "spec": optional({"type": st.just("dir"), "path": WORD}, _OPTIONS),
+    }
+)
+DOCUMENT = st.one_of(CATALOG, NAMESPACE, TABLE)
+
+ODD = st.one_of(
+    st.none(), st.booleans(), st.integers(-3, 3), st.sampled_from([1.0, 2.5, -1.0, 1e9, 2**40, "", "x", "dir", "struct"]),
+    st.sampled_from(["lake\n", "a\x07", "a" * 256, "ä", "${env:A}", "${env:A}\n", "${var:a}", "true", "l2", "ivf_pq", "btree"]),
+    st.just([]), st.just({}), st.just({"a": "b"}), st.just(["x"]), st.just([None]), st.just({"": "x"}),
+)  # fmt: skip
+KEYS = st.sampled_from(["type", "fields", "default", "backfill", "params", "name", "spec", "extra", "storage.x", "storage",
+                        "num_sub_vectors", "metric", "schema", "location", "management", "description", ""])  # fmt: skip
+
+
+def _places(value: object, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    found = [path]
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            found += _places(inner, (*path, key))
+    elif isinstance(value, list):
+        for number, inner in enumerate(value):
+            found += _places(inner, (*path, number))
+    return found
+
+
+@st.composite
+def damaged(draw: st.DrawFn) -> Any:
+    """A valid document with one to three values replaced, keys removed, or keys added. It may still be valid."""
+    document = copy.deepcopy(draw(DOCUMENT))
+    for _ in range(draw(st.integers(1, 3))):
+        path = draw(st.sampled_from(_places(document)))
+        if not path:
+            continue
+        parent: Any = document
+        for part in path[:-1]:
+            parent = parent[part]
+        target = parent[path[-1]]
+        match draw(st.sampled_from(["replace", "remove", "add"])):
+            case "replace":
+                parent[path[-1]] = draw(ODD)
+            case "remove":
+                del parent[path[-1]]
+            case _ if isinstance(target, dict):
+                target[draw(KEYS)] = draw(ODD)
+            case _ if isinstance(target, list):
+                target.append(draw(ODD))
+    return document

@@ -1,0 +1,156 @@
+"""References: where each kind is replaced, what is an error, and that secrets stay secret."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reconciler.manifest.problem import ManifestError
+from reconciler.manifest.secrets import connection_options
+from reconciler.manifest.variables import MAX_EXPANSION, Resolver
+
+from .support import CATALOG, codes, load_text, places, table
+
+
+def properties(tmp_path: Path, text: str, **options: object) -> dict[str, str]:
+    loaded = load_text(tmp_path, CATALOG, table("t", f"properties:\n  k: {text}\n"), **options)
+    assert loaded.diagnostics == []
+    return dict(loaded.desired.tables["lake"][("t",)].properties)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("${var:x}", "1.0"),
+        ("a-${var:x}-${var:y}", "a-1.0-no"),
+        ("${var:none:-fallback}", "fallback"),
+        ("${var:none:-}", ""),
+        ("${env:HOST}", "h"),
+        ("${env:NONE:-d}", "d"),
+        ("$${var:x}", "${var:x}"),
+        ("$$${x", "$${x"),
+        ("$x ${var:y}", "$x no"),
+        ("${var:evil}", "${env:HOST}"),
+        ("'${var:x}'", "1.0"),
+    ],
+)
+def test_values(tmp_path: Path, text: str, value: str) -> None:
+    variables = {"x": "1.0", "y": "no", "evil": "${env:HOST}"}
+    assert properties(tmp_path, text, variables=variables, environ={"HOST": "h"}) == {"k": value}
+
+
+def test_files(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("line\n\n")
+    assert properties(tmp_path, f"${{file:{tmp_path}/secret}}") == {"k": "line\n"}
+    assert properties(tmp_path, f"${{file:{tmp_path}/nothing:-d}}") == {"k": "d"}
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "column"),
+    [
+        ("${var:nme}", "M301", 6),
+        ("ab ${var:nme}", "M301", 9),
+        ("${env:NONE}", "M302", 6),
+        ("${file:/nowhere/at/all}", "M303", 6),
+        ("${file:/}", "M303", 6),
+        ("${HOME}", "M300", 6),
+        ("${var:}", "M300", 6),
+        ("${var:a b}", "M300", 6),
+        ("${env:x", "M300", 6),
+        ("x${}", "M300", 7),
+    ],
+)
+def test_errors(tmp_path: Path, text: str, code: str, column: int) -> None:
+    loaded = load_text(tmp_path, CATALOG, table("t", f"properties:\n  k: {text}\n"), variables={"name": "x"}, environ={})
+    assert codes(loaded) == [code]
+    assert places(loaded, code) == [(11, column + 2)]
+
+
+def test_hints(tmp_path: Path) -> None:
+    loaded = load_text(tmp_path, CATALOG, table("t", "properties:\n  a: ${var:nme}\n  b: ${HOME}\n"), variables={"name": ""})
+    assert [d.hint for d in loaded.diagnostics][0] == "did you mean name?"
+    assert "${env:HOME}" in loaded.diagnostics[1].hint
+
+
+def test_plain_references_take_the_type_their_place_wants(tmp_path: Path) -> None:
+    spec = """\
+    protect: ${var:flag}
+    description: ${var:flag}
+    schema:
+    - name: ${var:number}
+      type: int64
+      nullable: ${var:flag}
+      default: ${var:number}
+    - name: s
+      type: string
+      default: "${var:number}"
+    indexes:
+    - column: s
+      type: inverted
+      params:
+        max_token_length: ${var:number}
+    """
+    loaded = load_text(tmp_path, CATALOG, table("t", spec), variables={"flag": "no", "number": "12"})
+    assert codes(loaded) == []
+    found = loaded.desired.tables["lake"][("t",)]
+    assert found.protect is False
+    assert found.properties["description"] == "no"
+    assert found.fields is not None
+    assert [(f.name, f.nullable, f.default) for f in found.fields] == [("12", False, "12"), ("s", True, "'12'")]
+    assert dict(found.indexes[0].params) == {"max_token_length": 12}
+
+
+def test_keys_are_not_replaced(tmp_path: Path) -> None:
+    assert codes(load_text(tmp_path, CATALOG, table("t", 'properties: {"${var:a}": x}'), variables={"a": "b"})) == ["M304"]
+
+
+def test_catalog_references_stay_until_the_connection(tmp_path: Path) -> None:
+    text = """\
+apiVersion: reconciler.lance/v1
+kind: Catalog
+metadata: {name: lake}
+spec:
+  type: dir
+  path: "s3://${var:bucket}/${env:FOLDER}"
+  manifest_enabled: ${env:FLAG}
+  storage.key: "x-${env:KEY}"
+  storage.plain: "$${env:KEY}"
+  storage.evil: "${var:evil}"
+"""
+    loaded = load_text(tmp_path, text, variables={"bucket": "b", "evil": "${env:KEY}"}, environ={})
+    assert codes(loaded) == []
+    options = loaded.desired.catalogs["lake"].options
+    assert options["path"] == "s3://b/${env:FOLDER}"
+    assert options["storage.key"] == "x-${env:KEY}"
+    resolved, secrets = connection_options(options, environ={"FOLDER": "f", "FLAG": "true", "KEY": "hush-hush"})
+    assert resolved == {
+        "path": "s3://b/f",
+        "manifest_enabled": "true",
+        "storage.key": "x-hush-hush",
+        "storage.plain": "${env:KEY}",
+        "storage.evil": "${env:KEY}",
+    }
+    assert {"hush-hush", "x-hush-hush"} <= secrets
+    assert "s3://b/f" not in secrets
+
+
+def test_connection_errors_name_the_key_and_no_value() -> None:
+    with pytest.raises(ManifestError, match=r"spec\.storage\.key: the environment variable NONE is not set") as caught:
+        connection_options({"storage.key": "hush-hush-${env:NONE}"}, environ={})
+    assert "hush" not in str(caught.value)
+    assert caught.value.code == "M302"
+
+
+def test_harmless_values_are_not_redacted() -> None:
+    options = {"path": "x", "storage.allow_http": "true", "storage.n": "12", "plain_folders": True}
+    resolved, secrets = connection_options(options, environ={})
+    assert resolved["plain_folders"] == "true"
+    assert secrets == frozenset()
+
+
+def test_expansion_is_bounded() -> None:
+    resolver = Resolver({"big": "x" * (1 << 20)})
+    found = resolver.expand("${var:big}" * 1000)
+    assert [t.code for t in found.troubles] == ["M109"]
+    assert len(found.text) <= MAX_EXPANSION + 20_000
