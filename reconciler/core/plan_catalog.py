@@ -17,13 +17,14 @@ from reconciler.core.plan_deletes import (
     plan_table_delete,
 )
 from reconciler.core.plan_namespace import plan_namespace
+from reconciler.core.plan_renames import later_names, move_block, namespace_renames
 from reconciler.core.plan_table import plan_table
 from reconciler.core.world import World
 from reconciler.model.capabilities import Capabilities
 from reconciler.model.change import RenameNamespace, RenameTable
 from reconciler.model.desired import CatalogSpec, DesiredNamespace, DesiredObject, DesiredTable
 from reconciler.model.diagnostic import Diagnostic
-from reconciler.model.ident import ROOT, Ident, Kind, ObjectKey, dotted, parent
+from reconciler.model.ident import Ident, Kind, ObjectKey, dotted, parent
 from reconciler.model.observed import Absent, Finding, Present, Snapshot, Unreadable
 from reconciler.model.plan import INCOMPLETE, RENAME_CONFLICT, TWO_APPLIES, UNREADABLE
 from reconciler.model.state import Marks
@@ -71,8 +72,12 @@ class _Planner:
         self.plan = CatalogPlan()
         self.held: dict[Ident, Block] = {}
         """Namespaces that will not be there: nothing below them can be made."""
-        self.kept: set[Ident] = set()
-        """Old names whose rename is held back: not orphans."""
+        self.renames = namespace_renames(namespaces)
+        declared: list[DesiredObject] = [*namespaces.values(), *tables.values()]
+        self.kept = {o.renamed_from for o in declared if o.renamed_from is not None and not o.absent}
+        """Old names: what still has one waits for its rename and is not an orphan, nor is anything below it."""
+        self.stuck: dict[Ident, Block] = {}
+        """Old names whose rename is held back: deleting them now would lose the object that is to be renamed."""
         self.selected = matcher(options.targets) if options.targets else lambda _: True
         self.ignored = matcher(management.ignore)
 
@@ -105,10 +110,8 @@ class _Planner:
     # -- creates and updates -------------------------------------------------------------------------------------
 
     def _rename_namespace(self, want: DesiredNamespace) -> None:
-        source = want.renamed_from
-        assert source is not None
-        old = self.world.namespaces.get(source)
-        if old is None:
+        source = self._old_name(want, self.world.namespaces)
+        if source is None:
             return
         change = RenameNamespace(want.ident, source)
         d = Drafter(self.context, want.source, Absent())
@@ -116,14 +119,24 @@ class _Planner:
             both = f"it is renamed from {dotted(source)}, but both are there: move what is left, then drop the old one"
             d.refuse(change, "metadata", Block(RENAME_CONFLICT, both))
         else:
-            d.now = old
-            owner = old.state.marks.owner if isinstance(old, Present) else None
-            d.block = standing(self.context, owner)[1] or self._parent_block(want.ident)
+            d.now = old = self.world.namespaces[source]
+            owner = old.state.marks.owner if isinstance(old, Present) else self.context.owner
+            d.block = standing(self.context, owner)[1] or self._find("Namespace", want, self.world.tables)[1]
+            d.block = d.block or move_block(self.context, self.world, self.snapshot, source, want.ident)
             d.propose(change, "metadata", f"renamed from {dotted(source)}", {"id": [*source]})
             if d.drafts[0].verdict != "allowed":
-                self.held[want.ident] = parent_block(f"the rename of {dotted(source)}")
-        self.kept.add(source)
+                self.held[want.ident] = self.stuck[source] = parent_block(f"the rename of {dotted(source)}")
         self._take(d)
+
+    def _old_name(self, want: DesiredObject, live: Mapping[Ident, Present | Unreadable]) -> Ident | None:
+        """Where the object that is to get this name is now, or None when there is nothing to rename."""
+        declared: Mapping[Ident, DesiredObject] = self.namespaces if isinstance(want, DesiredNamespace) else self.tables
+        if want.renamed_from is None:
+            return None
+        for name in later_names(want.renamed_from, self.renames):
+            if name in live and name != want.ident and not (name in declared and not declared[name].absent):
+                return name
+        return None
 
     def _namespace(self, want: DesiredNamespace) -> None:
         found, block = self._find("Namespace", want, self.world.tables)
@@ -136,22 +149,21 @@ class _Planner:
 
     def _table(self, want: DesiredTable) -> None:
         found, block = self._find("Table", want, self.world.namespaces)
-        renamed = False
-        old = self.world.tables.get(want.renamed_from) if want.renamed_from is not None else None
-        if old is not None and want.renamed_from is not None:
-            self.kept.add(want.renamed_from)
-            if not isinstance(found, Absent):
-                both = f"it is renamed from {dotted(want.renamed_from)}, but both are there"
-                conflict = Drafter(self.context, want.source, found)
-                change = RenameTable(want.ident, want.renamed_from)
-                conflict.refuse(change, "metadata", Block(RENAME_CONFLICT, both))
-                self._take(conflict)
-            else:
-                found, renamed = old, True
-        if isinstance(found, Absent) and want.location is not None and block is None:
+        source = self._old_name(want, self.world.tables)
+        renamed = source is not None and isinstance(found, Absent)
+        if source is not None and not renamed:
+            both = f"it is renamed from {dotted(source)}, but both are there"
+            conflict = Drafter(self.context, want.source, found)
+            conflict.refuse(RenameTable(want.ident, source), "metadata", Block(RENAME_CONFLICT, both))
+            self._take(conflict)
+        if isinstance(found, Absent) and source is None and want.location is not None and block is None:
             self._no_location(want)
             return
-        d = plan_table(self.context, want, found, block, renamed)
+        if source is not None and renamed:
+            found = self.world.tables[source]
+        d = plan_table(self.context, want, found, block, source if renamed else None)
+        if source is not None and renamed and (not d.drafts or d.drafts[0].verdict != "allowed"):
+            self.stuck[source] = parent_block(f"the rename of {dotted(source)}")
         self._take(d)
         self._note_unowned("Table", want.ident, d, found)
 
@@ -165,16 +177,26 @@ class _Planner:
             return Absent(), Block(TWO_APPLIES, reason)
         block = self._parent_block(want.ident)
         if block is None and isinstance(found, Absent):
-            gap = next((g for g in self.snapshot.gaps if want.ident[: len(g.ident)] == g.ident), None)
-            if gap is not None:
-                block = Block(INCOMPLETE, f"the listing is incomplete ({gap.message}): it may be there")
+            block = self._may_be_there(want)
         above = self.world.namespaces.get(parent(want.ident))
         if block is None and isinstance(above, Unreadable):
             block = Block(UNREADABLE, f"namespace {dotted(parent(want.ident))} cannot be read: {above.message}")
-        if block is None and parent(want.ident) not in self.world.namespaces and parent(want.ident) != ROOT:
+        if block is None and not self.world.has_parent(want.ident):
             self._no_parent(want)
             block = parent_block(f"namespace {dotted(parent(want.ident))}")
         return found, block
+
+    def _may_be_there(self, want: DesiredObject) -> Block | None:
+        """Not seen is not absent while the listing of its place, or of the place of its old name, is incomplete."""
+        names = [want.ident]
+        if want.renamed_from is not None:
+            names += later_names(want.renamed_from, self.renames)
+        for name in names:
+            gap = next((g for g in self.snapshot.gaps if name[: len(g.ident)] == g.ident), None)
+            if gap is not None:
+                what = "it" if name == want.ident else f"its old name {dotted(name)}"
+                return Block(INCOMPLETE, f"the listing is incomplete ({gap.message}): {what} may be there")
+        return None
 
     def _parent_block(self, ident: Ident) -> Block | None:
         return next((self.held[ident[:i]] for i in range(len(ident) - 1, 0, -1) if ident[:i] in self.held), None)
@@ -222,9 +244,9 @@ class _Planner:
                 ObjectKey(self.spec.name, i, kind) for kind, idents in self._orphans().items() for i in idents
             ]
         gone = "its manifest is gone and --prune was given"
-        tables = [_removal(t) for t in self.tables.values() if t.absent and self.selected(t.ident)]
+        tables = [self._removal(t) for t in self.tables.values() if t.absent and self.selected(t.ident)]
         tables += [Removal(i, None, gone) for i in prune["Table"]]
-        namespaces = [_removal(n) for n in self.namespaces.values() if n.absent and self.selected(n.ident)]
+        namespaces = [self._removal(n) for n in self.namespaces.values() if n.absent and self.selected(n.ident)]
         namespaces += [Removal(i, None, gone) for i in prune["Namespace"]]
         for r in sorted(tables, key=lambda r: r.ident):
             self._delete(plan_table_delete(self.context, self.world, self.snapshot, r))
@@ -232,6 +254,9 @@ class _Planner:
             self._delete(plan_namespace_delete(self.context, self.world, self.snapshot, r))
         owned = owned_count(self.snapshot, self.context.owner)
         hold_back_over_threshold(self.plan.deletes, self.spec.management, owned)
+
+    def _removal(self, want: DesiredObject) -> Removal:
+        return Removal(want.ident, want.source, "the manifest says `state: absent`", self.stuck.get(want.ident))
 
     def _delete(self, draft: Draft | None) -> None:
         if draft is not None:
@@ -257,14 +282,12 @@ class _Planner:
         yield from (i for i, t in self.tables.items() if not t.absent)
 
     def _ours(self, found: Present | Unreadable | None, ident: Ident) -> bool:
-        if not isinstance(found, Present) or ident in self.kept or not self.selected(ident) or self.ignored(ident):
+        if not isinstance(found, Present) or not self.selected(ident) or self.ignored(ident):
+            return False
+        if self.kept and any(ident[:n] in self.kept for n in range(1, len(ident) + 1)):
             return False
         marks: Marks = found.state.marks
         return marks.owner == self.context.owner
-
-
-def _removal(want: DesiredObject) -> Removal:
-    return Removal(want.ident, want.source, "the manifest says `state: absent`")
 
 
 def _depth(item: tuple[Ident, object]) -> tuple[int, Ident]:

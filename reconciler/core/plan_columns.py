@@ -8,6 +8,7 @@ from reconciler.core.casts import Cast
 from reconciler.core.diff_schema import Difference, compare, ignore_rule
 from reconciler.core.draft import Block, Drafter
 from reconciler.core.fields import bare, plain
+from reconciler.core.plan_index import wanted_indexes
 from reconciler.core.text import listing
 from reconciler.model.arrow import ArrowType, Field
 from reconciler.model.change import (
@@ -93,11 +94,13 @@ def _types(x: Difference) -> tuple[ArrowType, ArrowType]:
 
 
 def _free_of_indexes(d: Drafter, want: DesiredTable, paths: Sequence[str]) -> bool:
-    """Lance refuses to cast an indexed column: its indexes are dropped, and the declared ones made again later."""
-    declared = {i.name for i in want.indexes}
-    for index in sorted(d.dataset.indexes, key=lambda i: i.name):
-        if not _on(index.column, paths):
-            continue
+    """Lance refuses to cast an indexed column: its indexes are dropped, and the declared ones made again later. When
+    one of them has to stay, none is touched: the cast cannot be done anyway."""
+    declared = {i.name for i in wanted_indexes(want)}
+    held = [i for i in sorted(d.dataset.indexes, key=lambda i: i.name) if _on(i.column, paths)]
+    lost = [i for i in held if i.name not in declared]
+    stays = d.block is None and "drop_index" not in d.allow
+    for index in lost if stays and lost else held:
         again = index.name in declared
         reason = f"index {index.name}: the type of {index.column} changes" + (
             "; made again afterwards" if again else ""

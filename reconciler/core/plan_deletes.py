@@ -27,6 +27,8 @@ class Removal:
     ident: Ident
     source: Source | None
     reason: str
+    block: Block | None = None
+    """Why it may not go now, whoever owns it."""
 
 
 def plan_table_delete(context: Context, world: World, snapshot: Snapshot, removal: Removal) -> Draft | None:
@@ -39,7 +41,7 @@ def plan_table_delete(context: Context, world: World, snapshot: Snapshot, remova
         return _refused(context, change, removal, found)
     assert isinstance(found.state, TableState)
     plain = Present(replace(found.state, dataset=UNKNOWN))
-    block = delete_block(context, found.state.marks) or _gap(snapshot, removal.ident)
+    block = removal.block or delete_block(context, found.state.marks) or _gap(snapshot, removal.ident)
     d = Drafter(context, removal.source, plain, block=block)
     d.propose(change, "destructive", f"{removal.reason}; its data is kept", finding_json(plain))
     return _settle(d, world)
@@ -56,7 +58,7 @@ def plan_namespace_delete(context: Context, world: World, snapshot: Snapshot, re
     assert isinstance(found, Present)
     marks: Marks = found.state.marks
     inside = world.children(removal.ident)
-    block = delete_block(context, marks) or _gap(snapshot, removal.ident)
+    block = removal.block or delete_block(context, marks) or _gap(snapshot, removal.ident)
     if block is None and inside:
         block = Block(NOT_EMPTY, f"it still holds {listing(inside)}, and nothing is ever dropped with its content")
     d = Drafter(context, removal.source, found, block=block)
@@ -80,9 +82,9 @@ def _refused(context: Context, change: DeregisterTable | DropNamespace, removal:
 
 
 def _gap(snapshot: Snapshot, ident: Ident) -> Block | None:
-    if snapshot.complete_below(ident):
+    gap = snapshot.gap_at(ident)
+    if gap is None:
         return None
-    gap = snapshot.gaps[0]
     return Block(INCOMPLETE, f"the listing is incomplete ({gap.message}): nothing is deleted on half the facts")
 
 

@@ -13,20 +13,20 @@ from reconciler.core.text import changed_keys
 from reconciler.model.change import AdoptTable, CreateDataset, DeclareTable, RenameTable, UpdateTable
 from reconciler.model.codec import marks_json
 from reconciler.model.desired import DesiredTable
-from reconciler.model.ident import dotted
+from reconciler.model.ident import Ident, dotted
 from reconciler.model.observed import Absent, Detached, Finding, Present, Unreadable
 from reconciler.model.plan import UNREADABLE, Json
 from reconciler.model.state import EMPTY, DatasetState, Marks, TableState
 
 
 def plan_table(
-    context: Context, want: DesiredTable, found: Finding, block: Block | None, renamed: bool = False
+    context: Context, want: DesiredTable, found: Finding, block: Block | None, renamed: Ident | None = None
 ) -> Drafter:
-    """`renamed`: `found` is the table under its old name, and a rename comes first.
+    """`renamed`: `found` is the table under this old name, and a rename comes first.
     No drafts and a finding that is not ours means: as declared, but unowned."""
     allow = frozenset(want.allow) | context.options.allow
     d = Drafter(context, want.source, found, allow, block)
-    if renamed:
+    if renamed is not None:
         d.start = Absent()
     ignored = frozenset(want.ignore_differences)
     holds = context.capabilities.holds_properties("Table", want.ident)
@@ -65,7 +65,7 @@ def _new_entry(
 
 
 def _existing(
-    d: Drafter, want: DesiredTable, live: TableState, ignored: frozenset[str], holds: bool, renamed: bool
+    d: Drafter, want: DesiredTable, live: TableState, ignored: frozenset[str], holds: bool, renamed: Ident | None
 ) -> Standing:
     where, held = standing(d.context, live.marks.owner)
     d.block = d.block or held
@@ -73,11 +73,10 @@ def _existing(
     diff = diff_map(want.properties, live.properties, ours, ignored, "properties") if holds else MapDiff({}, (), ())
     protect = live.marks.protect if want.protect is None else want.protect
     marks = Marks(d.context.owner, protect, diff.applied)
-    if renamed:
-        assert want.renamed_from is not None
-        source = want.renamed_from
-        before: Json = {"id": [*source]}
-        if not d.propose(RenameTable(want.ident, source), "metadata", f"renamed from {dotted(source)}", before):
+    before: Json
+    if renamed is not None:
+        before = {"id": [*renamed]}
+        if not d.propose(RenameTable(want.ident, renamed), "metadata", f"renamed from {dotted(renamed)}", before):
             d.block = Block("", "the rename is not possible", "unsupported")
     if where == "adopting":
         change = AdoptTable(want.ident, marks, expected_applied(want), wanted_indexes(want))

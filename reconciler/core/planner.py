@@ -12,6 +12,7 @@ from reconciler.core.errors import InternalError, PlanError
 from reconciler.core.options import PlanOptions
 from reconciler.core.order import number
 from reconciler.core.plan_catalog import CatalogPlan, plan_catalog
+from reconciler.core.plan_renames import earlier_names, later_names, namespace_renames
 from reconciler.core.simulate import check
 from reconciler.model.capabilities import Capabilities
 from reconciler.model.codec import canonical
@@ -29,19 +30,11 @@ def scope_of(desired: Desired, catalog: str) -> Scope:
     """What a scan must read: everything's names, and the datasets of the declared tables."""
     tables = [t for t in desired.tables.get(catalog, {}).values() if not t.absent]
     detail = {t.ident for t in tables} | {t.renamed_from for t in tables if t.renamed_from is not None}
-    detail |= _below_renamed_namespaces(desired, catalog)
+    if renames := namespace_renames(desired.namespaces.get(catalog, {})):
+        detail |= {j for i in detail for j in later_names(i, renames)}
+        detail |= {j for i in detail for j in earlier_names(i, renames)}
     locations = {t.ident: t.location for t in tables if t.location is not None}
     return Scope(frozenset(detail), locations, desired.catalogs[catalog].management.ignore)
-
-
-def _below_renamed_namespaces(desired: Desired, catalog: str) -> set[tuple[str, ...]]:
-    """Tables under a namespace to be renamed are read under their old names."""
-    out = set()
-    for n in desired.namespaces.get(catalog, {}).values():
-        if n.renamed_from is not None and not n.absent:
-            below = [t for t in desired.tables.get(catalog, {}) if t[: len(n.ident)] == n.ident]
-            out |= {n.renamed_from + t[len(n.ident) :] for t in below}
-    return out
 
 
 def make_plan(

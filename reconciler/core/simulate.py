@@ -13,7 +13,7 @@ from reconciler.model.change import DELETES
 from reconciler.model.errors import CatalogError
 from reconciler.model.ident import dotted
 from reconciler.model.observed import Finding, Present, Snapshot
-from reconciler.model.plan import THRESHOLD
+from reconciler.model.plan import THRESHOLD, TWO_APPLIES
 from reconciler.model.state import UNKNOWN, TableState
 
 
@@ -41,10 +41,11 @@ def check(
 def _converged(first: Sequence[Draft], second: CatalogPlan) -> None:
     held = {(d.change.action, d.change.ident) for d in first if d.verdict != "allowed"}
     over = {d.change.ident for d in first if d.blocked_by == THRESHOLD}
+    later = {d.change.ident for d in first if d.blocked_by == TWO_APPLIES}
     for draft in (*second.drafts, *second.deletes):
         what = (draft.change.action, draft.change.ident)
-        if draft.change.ident in over:
-            continue
+        if draft.change.ident in over or any(what[1][: len(i)] == i for i in later):
+            continue  # Held back until a later apply, and so is what lives below it.
         if draft.verdict == "allowed":
             raise InternalError(f"after this plan {what[0]} {dotted(what[1])} would still be needed")
         if what not in held:

@@ -35,8 +35,9 @@ class World:
                 self.detached[ident] = finding
             else:
                 self.tables[ident] = finding
+        self._hidden = snapshot.hidden if snapshot else frozenset[Ident]()
         self._inside: dict[Ident, set[Ident]] = {}
-        for ident in (*self.namespaces, *self.tables, *(snapshot.hidden if snapshot else ())):
+        for ident in (*self.namespaces, *self.tables, *self._hidden):
             self._inside.setdefault(parent(ident), set()).add(ident)
 
     def snapshot(self) -> Snapshot:
@@ -49,6 +50,11 @@ class World:
         if kind == "Namespace":
             return self.namespaces.get(ident, Absent())
         return self.tables.get(ident) or self.detached.get(ident) or Absent()
+
+    def has_parent(self, ident: Ident) -> bool:
+        """An ignored namespace is not shown, but it is there."""
+        above = parent(ident)
+        return above == ROOT or isinstance(self.namespaces.get(above), Present) or above in self._hidden
 
     def apply(self, change: c.Change) -> tuple[Finding, ...]:
         """The findings of the object after each write. Raises CatalogError as a real catalog would."""
@@ -135,9 +141,8 @@ class World:
 
     def _need_room(self, ident: Ident) -> None:
         """The parent exists and is a namespace, and the name is free."""
-        above = parent(ident)
-        if above != ROOT and not isinstance(self.namespaces.get(above), Present):
-            raise CatalogError(Code.NAMESPACE_NOT_FOUND, f"namespace {dotted(above)} does not exist")
+        if not self.has_parent(ident):
+            raise CatalogError(Code.NAMESPACE_NOT_FOUND, f"namespace {dotted(parent(ident))} does not exist")
         if ident in self.namespaces:
             raise CatalogError(Code.NAMESPACE_ALREADY_EXISTS, f"namespace {dotted(ident)} exists already")
         if ident in self.tables:

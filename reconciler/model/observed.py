@@ -80,4 +80,9 @@ class Snapshot:
     """Ignored objects: never reported, never touched, but what holds one of them is not empty."""
 
     def complete_below(self, ident: Ident) -> bool:
-        return not any(g.ident[: len(ident)] == ident or ident[: len(g.ident)] == g.ident for g in self.gaps)
+        return self.gap_at(ident) is None
+
+    def gap_at(self, ident: Ident) -> Gap | None:
+        """A gap that this identifier lies in or that lies below it."""
+        inside = (g for g in self.gaps if g.ident[: len(ident)] == ident or ident[: len(g.ident)] == g.ident)
+        return next(inside, None)

@@ -1,0 +1,63 @@
+"""Where a renamed object may be found, and what keeps a namespace from being moved.
+
+A rename of a namespace moves everything inside, so an object below it goes by two names until all renames are done:
+`old.t` and `new.t` are the same table. Both are looked for, whatever an interrupted run has left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from reconciler.core.draft import Block, Context
+from reconciler.core.world import World
+from reconciler.model.desired import DesiredNamespace
+from reconciler.model.ident import Ident, dotted, is_below
+from reconciler.model.observed import Present, Snapshot, Unreadable
+from reconciler.model.plan import INCOMPLETE, NOT_OWNED, RENAME_CONFLICT, UNREADABLE
+
+Renames = Mapping[Ident, Ident]
+"""New identifier -> old identifier."""
+
+
+def namespace_renames(namespaces: Mapping[Ident, DesiredNamespace]) -> dict[Ident, Ident]:
+    return {i: n.renamed_from for i, n in namespaces.items() if n.renamed_from is not None and not n.absent}
+
+
+def later_names(ident: Ident, renames: Renames) -> Iterator[Ident]:
+    """The identifier itself, then what it becomes when namespaces above it get their new names."""
+    return _names(ident, [(old, new) for new, old in renames.items()])
+
+
+def earlier_names(ident: Ident, renames: Renames) -> Iterator[Ident]:
+    """The identifier itself, then what it was while namespaces above it had their old names."""
+    return _names(ident, list(renames.items()))
+
+
+def _names(ident: Ident, moves: list[tuple[Ident, Ident]]) -> Iterator[Ident]:
+    """Each move is used once at most, so that odd renames cannot go on for ever."""
+    yield ident
+    for i, (source, target) in enumerate(moves):
+        if is_below(ident, source):
+            yield from _names(target + ident[len(source) :], moves[:i] + moves[i + 1 :])
+
+
+def move_block(context: Context, world: World, snapshot: Snapshot, source: Ident, target: Ident) -> Block | None:
+    """Why the namespace may not be moved although it is ours: moving it changes the name of all that is inside."""
+    found = world.namespaces[source]
+    if isinstance(found, Unreadable):
+        return Block(UNREADABLE, f"{dotted(source)} exists but cannot be read: {found.message}")
+    if is_below(target, source):
+        return Block(RENAME_CONFLICT, f"{dotted(source)} cannot be moved into itself")
+    if not snapshot.complete_below(source):
+        return Block(INCOMPLETE, f"the listing of {dotted(source)} is incomplete: what is inside would move too")
+    for ident, inside in sorted([*world.namespaces.items(), *world.tables.items()], key=lambda item: item[0]):
+        if is_below(ident, source) and not _ours(context, inside):
+            return Block(NOT_OWNED, f"{dotted(ident)} is inside and not ours: it would get another name")
+    hidden = sorted(i for i in snapshot.hidden if is_below(i, source))
+    if hidden:
+        return Block(NOT_OWNED, f"{dotted(hidden[0])} is inside and ignored: it would get another name")
+    return None
+
+
+def _ours(context: Context, found: Present | Unreadable) -> bool:
+    return isinstance(found, Present) and found.state.marks.owner == context.owner
