@@ -1,0 +1,12 @@
+"""How many examples: a few seconds by default, HYPOTHESIS_PROFILE=thorough for a long run."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+_COMMON = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+settings.register_profile("quick", _COMMON, max_examples=200, stateful_step_count=20)
+settings.register_profile("thorough", _COMMON, max_examples=5000, stateful_step_count=50)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))

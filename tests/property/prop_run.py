@@ -1,0 +1,91 @@
+"""Helpers: a case becomes a catalog, a plan, a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from prop_cases import Case
+
+from reconciler.catalog.memory import MemoryCatalog, place
+from reconciler.core.globs import matcher
+from reconciler.core.planner import make_plan, scope_of
+from reconciler.core.world import World
+from reconciler.engine.observe import observe
+from reconciler.model.codec import canonical, finding_json
+from reconciler.model.ident import Ident, Kind
+from reconciler.model.observed import Detached, Gap, Observation, Present, Scope, Snapshot
+from reconciler.model.plan import Plan, Step
+from reconciler.model.state import UNKNOWN, TableState
+
+
+@dataclass
+class ListingCatalog(MemoryCatalog):
+    """Opens only the datasets it was asked for, as real backends do."""
+
+    def scan(self, scope: Scope) -> Iterator[Observation | Gap]:
+        for found in super().scan(scope):
+            yield found if isinstance(found, Gap) else _listed(found, scope)
+
+    def read(self, keys: Sequence[tuple[Kind, Ident]], scope: Scope) -> Iterator[Observation]:
+        for found in super().read(keys, scope):
+            yield _listed(found, scope)
+
+
+def _listed(found: Observation, scope: Scope) -> Observation:
+    if found.ident in scope.detail or not isinstance(found.finding, Present):
+        return found
+    state = found.finding.state
+    return replace(found, finding=Present(replace(state, dataset=UNKNOWN))) if isinstance(state, TableState) else found
+
+
+def catalog_of(case: Case) -> ListingCatalog:
+    return ListingCatalog(World(case.live, place), gaps=case.gaps)
+
+
+def plan_on(case: Case, catalog: MemoryCatalog) -> Plan:
+    scope = scope_of(case.desired, "lake")
+    snapshot = observe(catalog, scope)
+    return make_plan(case.desired, {"lake": snapshot}, {"lake": catalog.capabilities}, case.options)
+
+
+def allowed(plan: Plan) -> list[Step]:
+    return [s for s in plan.steps if s.verdict == "allowed"]
+
+
+def apply_all(plan: Plan, catalog: MemoryCatalog) -> None:
+    """Without the executor: every allowed step in order; data-plane steps too."""
+    if plan.refused is None:
+        for step in allowed(plan):
+            catalog.world.apply(step.change)
+
+
+def dump(snapshot: Snapshot) -> dict[tuple[str, Ident], str]:
+    """Every object's full state as text, by kind and identifier."""
+    spaces = {("Namespace", i): canonical(finding_json(f)) for i, f in snapshot.namespaces.items()}
+    return spaces | {("Table", i): canonical(finding_json(f)) for i, f in snapshot.tables.items()}
+
+
+def state_of(catalog: MemoryCatalog) -> dict[tuple[str, Ident], str]:
+    return dump(catalog.world.snapshot())
+
+
+def held_back(plan: Plan) -> set[tuple[str, Ident]]:
+    return {(s.action, s.change.ident) for s in plan.steps if s.verdict != "allowed"}
+
+
+def may_change(case: Case, key: tuple[str, Ident]) -> bool:
+    """May a plan touch this live object? Only ours, and what the options let us take; never the ignored."""
+    kind, ident = key
+    if matcher(case.management.ignore)(ident):
+        return False
+    found = case.live.namespaces.get(ident) if kind == "Namespace" else case.live.tables.get(ident)
+    if isinstance(found, Present):
+        owner = found.state.marks.owner
+    elif isinstance(found, Detached):
+        owner = found.dataset.owner
+    else:
+        return False
+    if owner == case.management.owner:
+        return True
+    return case.options.adopt or case.management.adopt if owner is None else owner in case.options.take_over
