@@ -82,8 +82,14 @@ def _type(want: Field, live: Field, at_least: bool, ignored: Ignored, path: str)
         yield Difference("type", path, want, live, classify(found, wanted))
 
 
+def _nothing(_path: str, _aspect: Aspect | None) -> bool:
+    return False
+
+
 def ignore_rule(paths: tuple[str, ...]) -> Ignored:
     """From `ignoreDifferences`: `schema`, `schema.COLUMN`, `schema.COLUMN.ASPECT`."""
+    if not paths:
+        return _nothing
     whole: set[str] = set()
     parts: set[tuple[str, str]] = set()
     for p in paths:

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from reconciler.model.arrow import Field
-from reconciler.model.codec import canonical, field_json, finding_json
+from reconciler.model.codec import canonical, field_json, finding_json, marks_json
 from reconciler.model.observed import Absent, Detached, Finding, Present, Unreadable
 from reconciler.model.plan import Expect, Json
-from reconciler.model.state import UNKNOWN, DatasetState, Index, TableState
+from reconciler.model.state import UNKNOWN, DatasetState, Index, TableState, Unknown
 
 
 def expect_of(finding: Finding, children: Sequence[str] | None = None) -> Expect:
@@ -31,13 +31,44 @@ def expect_of(finding: Finding, children: Sequence[str] | None = None) -> Expect
 
 
 def fingerprint(finding: Finding, children: Sequence[str] | None = None) -> str:
-    value: dict[str, Json] = dict(finding_json(_comparable(finding)))
-    dataset = _dataset_of(finding)
-    if dataset is not None:
-        value["schema"] = _schema_print(dataset.fields)
+    value = _compared(finding)
     if children is not None:
         value["children"] = [*sorted(children)]
     return _sha256(canonical(value))
+
+
+def _compared(finding: Finding) -> dict[str, Json]:
+    match finding:
+        case Present(TableState() as state):
+            return {
+                "location": None if state.location is UNKNOWN else state.location,
+                "properties": dict(state.properties),
+                "marks": marks_json(state.marks),
+                "dataset": _dataset(state.dataset),
+            }
+        case Detached(location, dataset):
+            return {"detached": location, "dataset": _dataset(dataset)}
+        case _:
+            return finding_json(finding)
+
+
+def _dataset(dataset: DatasetState | Unknown | None) -> Json:
+    if dataset is None or isinstance(dataset, Unknown):
+        return None if dataset is None else "unknown"
+    return {
+        "schema": _schema_print(dataset.fields),
+        "schema_metadata": dict(dataset.schema_metadata),
+        "config": dict(dataset.config),
+        "indexes": [_index(i) for i in sorted(dataset.indexes, key=lambda i: i.name)],
+        "owner": dataset.owner,
+        "applied": [*dataset.applied],
+    }
+
+
+def _index(index: Index) -> Json:
+    """Of the parameters only those we recorded."""
+    recorded: dict[str, Json] = {k: v for k, v in index.params.items() if k in index.recorded}
+    return [index.name, index.column, index.type, recorded]
 
 
 def _sha256(text: str) -> str:
@@ -60,14 +91,6 @@ def _schema_print(fields: tuple[Field, ...]) -> str:
     return print_
 
 
-def _dataset_of(finding: Finding) -> DatasetState | None:
-    match finding:
-        case Present(TableState(dataset=DatasetState() as dataset)) | Detached(dataset=dataset):
-            return dataset
-        case _:
-            return None
-
-
 def same(expect: Expect, finding: Finding, children: Sequence[str] | None = None) -> bool:
     """True when the object is as expected. A location that only the server could choose was unknown when the plan was
     made, so a live table also matches without its location."""
@@ -84,22 +107,3 @@ def prints_of(finding: Finding, children: Sequence[str] | None = None) -> tuple[
     if isinstance(finding, Present) and isinstance(finding.state, TableState):
         prints.append(fingerprint(Present(replace(finding.state, location=UNKNOWN))))
     return tuple(prints)
-
-
-def _comparable(finding: Finding) -> Finding:
-    match finding:
-        case Present(TableState(dataset=DatasetState() as dataset) as state):
-            return Present(replace(state, dataset=_foretold(dataset)))
-        case Detached(location, dataset):
-            return Detached(location, _foretold(dataset))
-        case _:
-            return finding
-
-
-def _foretold(dataset: DatasetState) -> DatasetState:
-    """Of index parameters only those we recorded; the schema is hashed on its own."""
-    return replace(dataset, fields=(), indexes=tuple(_recorded(i) for i in dataset.indexes))
-
-
-def _recorded(index: Index) -> Index:
-    return replace(index, params={k: v for k, v in index.params.items() if k in index.recorded})

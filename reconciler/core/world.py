@@ -191,12 +191,17 @@ def after_table_change(state: TableState, change: c.Change) -> Sequence[TableSta
         case c.CreateDataset():
             if state.dataset is not None:
                 raise CatalogError(Code.TABLE_ALREADY_EXISTS, f"{dotted(change.ident)} has a dataset already")
-            written = DatasetState(change.fields, change.schema_metadata)
-            marked = replace(written, config=change.config, owner=change.owner, applied=change.applied)
-            return replace(state, dataset=written), replace(state, dataset=marked)
+            fields, metadata = change.fields, change.schema_metadata
+            written = DatasetState(fields, metadata)
+            marked = DatasetState(fields, metadata, change.config, (), change.owner, change.applied)
+            return _holding(state, written), _holding(state, marked)
     if not isinstance(state.dataset, DatasetState):
         raise CatalogError(Code.INVALID_TABLE_STATE, f"{dotted(change.ident)} has no dataset")
-    return (replace(state, dataset=_after_dataset_change(state.dataset, change)),)
+    return (_holding(state, _after_dataset_change(state.dataset, change)),)
+
+
+def _holding(state: TableState, dataset: DatasetState) -> TableState:
+    return TableState(state.location, state.properties, state.marks, dataset)
 
 
 def _after_dataset_change(dataset: DatasetState, change: c.Change) -> DatasetState:

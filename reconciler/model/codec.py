@@ -15,7 +15,10 @@ from reconciler.model.state import UNKNOWN, DatasetState, Index, Marks, Namespac
 
 def canonical(value: Json) -> str:
     """One text per value: sorted keys, no spaces."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return _encode(value)
+
+
+_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
 
 
 def type_json(type_: ArrowType) -> Json:
