@@ -96,12 +96,12 @@ def check_schema(name: str, value: Any) -> None:
     assert problems == []
 
 
-def catalog(owner: str | None = "team", **spec: str) -> str:
+def catalog(owner: str | None = "team", path: str = "./lake", **spec: str) -> str:
     management = f"\n  management: {{owner: {owner}}}" if owner else ""
     options = "".join(f"\n  {k.replace('__', '.')}: {json.dumps(v)}" for k, v in spec.items())
     return (
         "apiVersion: reconciler.lance/v1\nkind: Catalog\nmetadata: {name: lake}\n"
-        f"spec:\n  type: dir\n  path: {spec.pop('path', './lake')}{options}{management}\n"
+        f"spec:\n  type: dir\n  path: {path}{options}{management}\n"
     )
 
 
