@@ -23,7 +23,7 @@ from reconciler.engine.progress import Progress, Silent
 from reconciler.engine.reader import Reader
 from reconciler.engine.retry import Retry
 from reconciler.engine.run_step import Ended, Lives, Tools, run_step
-from reconciler.engine.stale import check
+from reconciler.engine.stale import check, old_names
 from reconciler.model.change import DropNamespace
 from reconciler.model.errors import Code
 from reconciler.model.ident import ObjectKey
@@ -121,6 +121,7 @@ class _Run:
         # What is only to be deregistered was not opened for the plan either: it may be past opening.
         built = [link.key for s in steps if not s.deletes for link in links_of(s)]
         touched = frozenset(key.ident for key in built if key.kind == "Table")
+        touched |= {old for ident in touched for old in old_names(ident, steps)}
         scope = Scope(detail=touched, locations=locations_of(steps))
         catalog = self.catalogs[name]
         return Tools(catalog, Reader(catalog, scope), self.retry, self.plan.plan_id)

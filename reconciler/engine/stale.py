@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -12,8 +12,9 @@ from reconciler.engine.reader import Key, Reader
 from reconciler.engine.retry import Retry
 from reconciler.model.change import RenameNamespace
 from reconciler.model.errors import CatalogError
-from reconciler.model.ident import ObjectKey, is_below
+from reconciler.model.ident import Ident, ObjectKey, is_below
 from reconciler.model.observed import Absent, Detached, Present, Unreadable
+from reconciler.model.plan import Step
 
 MOST_NAMED = 10
 
@@ -101,6 +102,13 @@ def _old_place(key: ObjectKey, renames: Sequence[tuple[str, RenameNamespace]]) -
         if catalog == key.catalog and is_below(key.ident, change.ident):
             return key.kind, change.source + key.ident[len(change.ident) :]
     return None
+
+
+def old_names(ident: Ident, steps: Sequence[Step]) -> Iterator[Ident]:
+    """What the object is called while a namespace above it still has its old name."""
+    for change in (s.change for s in steps):
+        if isinstance(change, RenameNamespace) and is_below(ident, change.ident):
+            yield change.source + ident[len(change.ident) :]
 
 
 def _judge(key: ObjectKey, chain: Sequence[Link], live: Live, held: Counter[str], result: Check) -> None:

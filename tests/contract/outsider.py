@@ -1,0 +1,89 @@
+"""The other user of the catalog: makes, changes and reads objects without going through the reconciler.
+
+`state` is what the objects are (two runs that end alike have equal states); `raw` is every bit of it (equal only when
+nothing was written at all).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+Ident = tuple[str, ...]
+OWNER = "reconciler.owner"
+
+
+@dataclass(frozen=True)
+class TableView:
+    """One table as a stranger sees it. `schema` is None while there is no data."""
+
+    properties: dict[str, str]
+    owner: str | None
+    schema: pa.Schema | None = None
+    config: dict[str, str] = field(default_factory=dict)
+    indexes: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """Name -> type, column."""
+    notes: dict[str, str] = field(default_factory=dict)
+    rows: list[dict[str, Any]] | None = None
+
+    def comparable(self) -> tuple[object, ...]:
+        fields = sorted((describe(f) for f in self.schema), key=str) if self.schema is not None else None
+        return self.properties, self.owner, fields, self.config, self.indexes, self.notes, self.rows
+
+
+@dataclass(frozen=True)
+class View:
+    namespaces: dict[Ident, dict[str, str]]
+    """With our marks, as they are stored."""
+    tables: dict[Ident, TableView]
+
+    def comparable(self) -> tuple[object, ...]:
+        return self.namespaces, {ident: table.comparable() for ident, table in self.tables.items()}
+
+
+def describe(f: pa.Field) -> tuple[object, ...]:
+    """A field with everything below it: `==` of pyarrow leaves metadata out."""
+    children = [f.type.field(i) for i in range(f.type.num_fields)] if pa.types.is_nested(f.type) else []
+    metadata = dict(f.metadata or {})
+    return f.name, str(f.type), f.nullable, metadata, tuple(describe(c) for c in children)
+
+
+def users(properties: Mapping[str, str]) -> dict[str, str]:
+    """Without our marks."""
+    return {k: v for k, v in properties.items() if not k.startswith("reconciler.")}
+
+
+class Outsider(Protocol):
+    holds_rows: bool
+
+    def create_namespace(self, ident: Ident, properties: Mapping[str, str] | None = None) -> None: ...
+
+    def create_table(self, ident: Ident, schema: pa.Schema, rows: Sequence[Mapping[str, Any]] = ()) -> None: ...
+
+    def declare_table(self, ident: Ident) -> None: ...
+
+    def append(self, ident: Ident, rows: Sequence[Mapping[str, Any]]) -> None: ...
+
+    def set_config(self, ident: Ident, values: Mapping[str, str]) -> None: ...
+
+    def set_properties(self, kind: str, ident: Ident, values: Mapping[str, str]) -> None:
+        """Where the backend has a place for them: over whatever is there."""
+
+    def spoil(self, ident: Ident) -> None:
+        """Makes the table unreadable."""
+
+    def data_of(self, ident: Ident) -> object:
+        """Where the data is and every bit of it. Remembered, so that it can be asked for after a deregister."""
+
+    def tagged(self, ident: Ident, tag: str) -> TableView:
+        """The table as it was when the tag was set."""
+
+    def state(self) -> View: ...
+
+    def raw(self) -> object: ...
+
+    def raw_of(self, ident: Ident) -> object:
+        """Every bit of one object: its entry in the catalog and its data."""

@@ -1,0 +1,88 @@
+"""One catalog before and after a day of changes of every kind that the backend can do."""
+
+from __future__ import annotations
+
+from contract.lake import Doc, Lake, namespace, table
+from contract.sample import FOREIGN
+
+BASE = {
+    "id": "int64 not null",
+    "name": "string",
+    "amount": "int32",
+    "note": "string",
+    "place": "struct<x: int32, y: int32>",
+}
+ROWS = [
+    {"id": 1, "name": "a", "amount": 7, "note": "n", "place": {"x": 1, "y": 2}},
+    {"id": 2, "name": None, "amount": None, "note": None, "place": None},
+]
+
+
+def before(lake: Lake) -> list[Doc]:
+    docs = lake.home(properties={"team": "one"}, description="where it all is")
+    docs += [
+        table(
+            lake.t("orders"),
+            BASE,
+            config={"k": "1", "gone": "x"},
+            schemaMetadata={"s": "1"},
+            indexes=[{"column": "id", "type": "btree"}, {"column": "name", "type": "bitmap"}],
+            **lake.with_properties(colour="red", size="l"),
+        ),
+        table(lake.t("leaving"), {"id": "int64"}),
+    ]
+    if lake.has_namespaces:
+        docs += [
+            namespace(("old",), properties={"p": "1"}),
+            namespace(("old", "deep")),
+            namespace(("moving",)),
+            table(("moving", "inside"), {"id": "int64"}),
+            table(("moving", "olden"), {"id": "int64"}),
+        ]
+    return docs
+
+
+def prepare(lake: Lake) -> None:
+    """The state before, with rows, and with a table of somebody else that is to be adopted."""
+    lake.management["thresholds"] = {"deletePercent": 100}  # the share grows while an interrupted run goes on
+    lake.reach(before(lake))
+    lake.outsider.append(lake.t("orders"), ROWS)
+    lake.outsider.create_table(lake.t("theirs"), FOREIGN)
+
+
+def after(lake: Lake) -> list[Doc]:
+    """Needs `--adopt`."""
+    docs = lake.home(properties={"team": "two", "new": "x"})
+    docs += [
+        table(
+            lake.t("orders"),
+            [
+                {"name": "id", "type": "int64", "nullable": False, "comment": "the key"},
+                {"name": "title", "type": "string", "renamedFrom": "name"},
+                {"name": "amount", "type": "int64"},
+                {
+                    "name": "place",
+                    "type": "struct",
+                    "fields": [{"name": "lon", "type": "int32", "renamedFrom": "x"}, {"name": "y", "type": "int32"}],
+                },
+                {"name": "extra", "type": "float64"},
+            ],
+            config={"k": "2"},
+            schemaMetadata={"s": "2"},
+            indexes=[{"column": "id", "type": "zonemap"}, {"column": "title", "type": "bitmap"}],
+            allow=["drop_column", "drop_index"],
+            **lake.with_properties(colour="blue"),
+        ),
+        table(lake.t("leaving"), state="absent"),
+        table(lake.t("theirs"), {"id": "int64", "more": "string"}),
+        table(lake.t("fresh"), {"id": "int64"}, indexes=[{"column": "id", "type": "btree"}]),
+    ]
+    if lake.has_namespaces:
+        docs += [
+            namespace(("old",), state="absent"),
+            namespace(("old", "deep"), state="absent"),
+            namespace(("moved",), renamedFrom=["moving"]),
+            table(("moved", "inside"), {"id": "int64", "more": "string"}),
+            table(("moved", "newer"), {"id": "int64"}, renamedFrom=["moved", "olden"]),
+        ]
+    return docs
