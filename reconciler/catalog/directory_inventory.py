@@ -65,20 +65,22 @@ class Inventory:
             raise self._bad(table_file(name), error) from None
 
     def claim(self, name: str, marks: Marks) -> TableRecord:
-        """Takes the name before the table is made. Another owner's claim is never replaced."""
+        """Takes the name before the table is made. Another owner's claim is never replaced; one of our own is joined,
+        so that two runs that declare one table at once agree on the token whichever of them wins."""
         record = TableRecord(name, marks, uuid.uuid4().hex, "claimed")
         self._stats.count("writes")
         if self._storage.create(self._path(table_file(name)), _dump_table(record)):
             return record
         existing = self.table(name)
-        if existing is not None and existing.marks.owner != marks.owner:
+        if existing is None:
+            raise CatalogError(Code.CONCURRENT_MODIFICATION, f"the claim on {name!r} was removed just now: try again")
+        if existing.marks.owner != marks.owner:
             raise CatalogError(
                 Code.PERMISSION_DENIED,
                 f"the name {name!r} is claimed by owner {existing.marks.owner!r} in "
                 f"{self._storage.uri(self._path(table_file(name)))}: remove that file if the claim is stale",
             )
-        self._storage.replace(self._path(table_file(name)), _dump_table(record))
-        return record
+        return replace(existing, marks=marks)
 
     def confirm(self, record: TableRecord) -> None:
         self.save(record.table, record.marks, record.claim)

@@ -145,7 +145,11 @@ class DirectoryWriter:
         return folder
 
     def _declare_new(self, change: DeclareTable) -> None:
-        """The marker first, in a folder with a random name; it is taken away again when the row is refused."""
+        """The marker first, in a folder with a random name; it is taken away again when the row is refused. Data that
+        a table of this name left behind is reattached, never shadowed by an empty table."""
+        left = self.inventory.detached(object_id(change.ident))
+        if left is not None and self.has_versions(left.location):
+            raise _data_left(change.ident, self.storage.uri(left.location))
         while True:
             folder = f"{uuid.uuid4().hex[:8]}_{_UNSAFE.sub('_', object_id(change.ident))}"
             if self.storage.create(f"{folder}/{RESERVED}", b""):
@@ -199,11 +203,7 @@ class DirectoryWriter:
     def _need_declared_only(self, ident: Ident, folder: str) -> None:
         listing = self.storage.list(folder)
         if any(not n.startswith(".") for n in (*listing.folders, *listing.files)):
-            raise CatalogError(
-                Code.TABLE_ALREADY_EXISTS,
-                f"{self.storage.uri(folder)} holds the data of the deregistered table {dotted(ident)}: "
-                "it can be reattached, never be created anew over it",
-            )
+            raise _data_left(ident, self.storage.uri(folder))
 
     def _reserve(self, ident: Ident, folder: str, token: str) -> None:
         if not self.storage.create(f"{folder}/{RESERVED}", token.encode()):
@@ -377,6 +377,14 @@ def _need_table(rows: Mapping[str, Row], ident: Ident) -> Row:
 
 def _table_exists(ident: Ident) -> CatalogError:
     return CatalogError(Code.TABLE_ALREADY_EXISTS, f"there is a table {dotted(ident)} already")
+
+
+def _data_left(ident: Ident, where: str) -> CatalogError:
+    return CatalogError(
+        Code.TABLE_ALREADY_EXISTS,
+        f"{where} holds the data of the deregistered table {dotted(ident)}: it can be reattached, not be left behind "
+        "for an empty table",
+    )
 
 
 def _taken_by_table(ident: Ident) -> CatalogError:

@@ -1,0 +1,160 @@
+"""The same on an object store: a real moto server, lance and obstore with the same options."""
+
+from __future__ import annotations
+
+import itertools
+from concurrent.futures import ThreadPoolExecutor
+
+import lance
+import lance_namespace as ln
+import pytest
+from dir_support import (
+    DEFAULT,
+    LAYOUTS,
+    OURS,
+    V1,
+    create_namespace,
+    data,
+    dataset,
+    declare,
+    detail,
+    find,
+    make_table,
+    peer,
+    peer_namespaces,
+    peer_tables,
+    rows_ipc,
+    run,
+    scanned,
+    table,
+)
+from servers.moto import Moto
+
+from reconciler.catalog.directory import DirectoryCatalog
+from reconciler.model.change import DeregisterTable, DropNamespace, RenameTable, UpdateTable
+from reconciler.model.errors import CatalogError, Code
+from reconciler.model.observed import Detached, Present, Scope, Unreadable
+
+pytestmark = pytest.mark.slow
+_numbers = itertools.count()
+
+
+@pytest.fixture
+def bucket(moto: Moto) -> str:
+    return moto.make_bucket(f"lake-{next(_numbers)}")
+
+
+def theirs_at(moto: Moto, path: str, **layout: str) -> object:
+    options = moto.catalog_options(path, **layout)
+    return peer(options.pop("path"), **options)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS.keys())
+def test_the_life_of_a_table(moto: Moto, bucket: str, layout: dict[str, str]) -> None:
+    path = f"{bucket}/some/lake"
+    catalog = DirectoryCatalog(moto.catalog_options(path, **layout))
+    assert scanned(catalog) == {}
+    ident = ("t",) if layout == V1 else ("n", "t")
+    if layout != V1:
+        run(catalog, create_namespace("n", a="b"))
+    make_table(catalog, *ident)
+    run(catalog, UpdateTable(ident, {} if layout == V1 else {"x": "y"}, (), OURS))
+    theirs = theirs_at(moto, path, **layout)
+    assert peer_tables(theirs, *ident[:-1]) == {"t"}
+    catalog.stats.reset()
+    found = scanned(catalog, detail(ident))["Table", ident]
+    assert (catalog.stats.listings <= 2, catalog.stats.opens, catalog.stats.writes) == (True, 1, 0)
+    assert isinstance(found, Present)
+    assert data(catalog, *ident).owner == "team-a"
+    assert table(catalog, *ident).marks == OURS
+    run(catalog, DeregisterTable(ident))
+    gone = find(catalog, *ident)
+    assert isinstance(gone, Detached)
+    assert peer_tables(theirs, *ident[:-1]) == set()
+    run(catalog, declare(*ident, location=gone.location))
+    assert data(catalog, *ident).version == 2
+    for change, code in [(declare(*ident), Code.TABLE_ALREADY_EXISTS), (dataset(*ident), Code.TABLE_ALREADY_EXISTS)]:
+        with pytest.raises(CatalogError) as refused:
+            run(catalog, change)
+        assert refused.value.code is code
+
+
+def test_pylance_and_we_agree(moto: Moto, bucket: str) -> None:
+    theirs = theirs_at(moto, bucket)
+    theirs.create_namespace(ln.CreateNamespaceRequest(id=["n"]))  # type: ignore[attr-defined]
+    theirs.create_table(ln.CreateTableRequest(id=["n", "t"]), rows_ipc())  # type: ignore[attr-defined]
+    catalog = DirectoryCatalog(moto.catalog_options(bucket))
+    run(catalog, create_namespace("m"))
+    make_table(catalog, "m", "u")
+    make_table(catalog, "root")
+    run(catalog, RenameTable(("m", "v"), ("m", "u")))
+    assert peer_namespaces(theirs) == {"n", "m"}
+    assert peer_tables(theirs, "m") == {"v"}
+    assert peer_tables(theirs) == {"root"}
+    assert data(catalog, "n", "t").fields[0].name == "id"
+    options = moto.storage_options
+    opened = lance.dataset(str(table(catalog, "m", "v").location), storage_options=options)
+    assert opened.version == 2
+
+
+@pytest.mark.parametrize("layout", [DEFAULT, V1], ids=["default", "v1"])
+def test_odd_names_and_folders(moto: Moto, bucket: str, layout: dict[str, str]) -> None:
+    catalog = DirectoryCatalog(moto.catalog_options(f"{bucket}/a b", **layout))
+    names = ["a b", "50%", "a%20b", "#1", "why?", "naïve", "c+d"]
+    for name in names:
+        make_table(catalog, name)
+        assert data(catalog, name).version == 2
+    catalog.storage.create("junk.lance/notes.txt", b"mine")
+    found = scanned(catalog, detail(("junk",)))
+    assert {i for _, (i,) in found} == {*names, "junk"}
+    assert isinstance(found["Table", ("junk",)], Unreadable)
+    with pytest.raises(CatalogError) as refused:
+        run(catalog, declare("junk"))
+    assert refused.value.code is Code.TABLE_ALREADY_EXISTS
+
+
+def test_threads_share_commits(moto: Moto, bucket: str) -> None:
+    catalogs = [DirectoryCatalog(moto.catalog_options(bucket)) for _ in range(2)]
+    run(catalogs[0], create_namespace("n"))
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda i: run(catalogs[i % 2], declare("n", f"t{i}")), range(24)))
+    assert len({i for kind, i in scanned(catalogs[0]) if kind == "Table"}) == 24
+    with pytest.raises(CatalogError) as refused:
+        run(catalogs[0], DropNamespace(("n",)))
+    assert refused.value.code is Code.NAMESPACE_NOT_EMPTY
+
+
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS.keys())
+def test_a_missing_bucket_is_an_error_not_an_empty_catalog(moto: Moto, layout: dict[str, str]) -> None:
+    catalog = DirectoryCatalog(moto.catalog_options("s3://no-such-bucket/lake", **layout))
+    for call in (lambda: list(catalog.scan(Scope())), lambda: run(catalog, declare("t"))):
+        with pytest.raises(CatalogError) as failed:
+            call()
+        assert failed.value.code is Code.INVALID_INPUT
+        assert "bucket" in failed.value.message
+        assert "canary" not in failed.value.message
+
+
+def test_a_table_of_a_missing_bucket_is_not_absent(moto: Moto) -> None:
+    catalog = DirectoryCatalog(moto.catalog_options("s3://no-such-bucket/lake", **V1))
+    found = find(catalog, "t")
+    assert isinstance(found, Unreadable)
+    assert "bucket" in found.message
+
+
+def test_an_unreachable_server(moto: Moto) -> None:
+    options = moto.catalog_options("s3://bucket/lake")
+    options.update({"storage.aws_endpoint": "http://127.0.0.1:9", "storage.client_max_retries": "1"})
+    options["storage.client_retry_timeout"] = "2"
+    catalog = DirectoryCatalog(options)
+    with pytest.raises(CatalogError) as failed:
+        list(catalog.scan(Scope()))
+    assert failed.value.code is Code.SERVICE_UNAVAILABLE
+    assert "canary" not in failed.value.message
+    assert ".rs:" not in failed.value.message
+
+
+def test_options_that_only_lance_knows(moto: Moto, bucket: str) -> None:
+    catalog = DirectoryCatalog(moto.catalog_options(bucket, **{"storage.download_retry_count": "2"}))
+    make_table(catalog, "t")
+    assert data(catalog, "t").version == 2
