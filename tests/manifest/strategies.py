@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - tables of cases read best one to a line
 """Generated documents that are valid, and small damages to them."""
 
 from __future__ import annotations
@@ -27,7 +28,10 @@ LEAF = optional({"name": WORD, "type": TYPES}, _FIELD)
 STRUCT = st.deferred(
     lambda: optional(
         {"name": WORD, "fields": st.lists(FIELD, min_size=1, max_size=2)},
-        {**_FIELD, "type": st.sampled_from(["struct", "list", "large_list", "list<struct>", "map<string, struct not null>"])},
+        {
+            **_FIELD,
+            "type": st.sampled_from(["struct", "list", "large_list", "list<struct>", "map<string, struct not null>"]),
+        },
     )
 )
 FIELD = LEAF | STRUCT
@@ -94,7 +98,9 @@ _MANAGEMENT = optional(
         "owner": WORD,
         "adopt": st.booleans(),
         "ignore": st.lists(WORD, max_size=2),
-        "thresholds": optional({}, {"deletes": st.integers(0, 99), "deletePercent": st.floats(0, 100) | st.integers(0, 100)}),
+        "thresholds": optional(
+            {}, {"deletes": st.integers(0, 99), "deletePercent": st.floats(0, 100) | st.integers(0, 100)}
+        ),
     },
 )
 _OPTIONS: dict[str, Any] = {"manifest_enabled": _FLAG, "dir_listing_enabled": _FLAG, "plain_folders": _FLAG,
@@ -143,11 +149,11 @@ def damaged(draw: st.DrawFn) -> Any:
         target = parent[path[-1]]
         match draw(st.sampled_from(["replace", "remove", "add"])):
             case "replace":
-                parent[path[-1]] = draw(ODD)
+                parent[path[-1]] = copy.deepcopy(draw(ODD))
             case "remove":
                 del parent[path[-1]]
             case _ if isinstance(target, dict):
-                target[draw(KEYS)] = draw(ODD)
+                target[draw(KEYS)] = copy.deepcopy(draw(ODD))
             case _ if isinstance(target, list):
-                target.append(draw(ODD))
+                target.append(copy.deepcopy(draw(ODD)))
     return document

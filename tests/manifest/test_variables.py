@@ -62,14 +62,18 @@ def test_files(tmp_path: Path) -> None:
     ],
 )
 def test_errors(tmp_path: Path, text: str, code: str, column: int) -> None:
-    loaded = load_text(tmp_path, CATALOG, table("t", f"properties:\n  k: {text}\n"), variables={"name": "x"}, environ={})
+    loaded = load_text(
+        tmp_path, CATALOG, table("t", f"properties:\n  k: {text}\n"), variables={"name": "x"}, environ={}
+    )
     assert codes(loaded) == [code]
     assert places(loaded, code) == [(11, column + 2)]
 
 
 def test_hints(tmp_path: Path) -> None:
-    loaded = load_text(tmp_path, CATALOG, table("t", "properties:\n  a: ${var:nme}\n  b: ${HOME}\n"), variables={"name": ""})
-    assert [d.hint for d in loaded.diagnostics][0] == "did you mean name?"
+    loaded = load_text(
+        tmp_path, CATALOG, table("t", "properties:\n  a: ${var:nme}\n  b: ${HOME}\n"), variables={"name": ""}
+    )
+    assert loaded.diagnostics[0].hint == "did you mean name?"
     assert "${env:HOME}" in loaded.diagnostics[1].hint
 
 
@@ -102,7 +106,9 @@ def test_plain_references_take_the_type_their_place_wants(tmp_path: Path) -> Non
 
 
 def test_keys_are_not_replaced(tmp_path: Path) -> None:
-    assert codes(load_text(tmp_path, CATALOG, table("t", 'properties: {"${var:a}": x}'), variables={"a": "b"})) == ["M304"]
+    assert codes(load_text(tmp_path, CATALOG, table("t", 'properties: {"${var:a}": x}'), variables={"a": "b"})) == [
+        "M304"
+    ]
 
 
 def test_catalog_references_stay_until_the_connection(tmp_path: Path) -> None:

@@ -1,0 +1,195 @@
+# ruff: noqa: E501 - tables of cases read best one to a line
+"""Invariant 9: load(emit(state)) == state."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reconciler.manifest.emit import emit
+from reconciler.manifest.load import Loaded, load
+from reconciler.model.arrow import ArrowType, Field, ListOf, MapOf, Struct, parse_type
+from reconciler.model.desired import CatalogSpec, Management
+from reconciler.model.diagnostic import Source
+from reconciler.model.errors import Code
+from reconciler.model.observed import Detached, Present, Snapshot, Unreadable
+from reconciler.model.state import UNKNOWN, DatasetState, Index, Marks, NamespaceState, TableState
+
+CATALOG = CatalogSpec(
+    "lake", "dir", {"path": "./lake", "storage.key": "${env:KEY}"}, Management(owner="me"), Source("x"), {"owner": "me"}
+)
+
+AWKWARD = st.sampled_from(
+    ["no", "1.0", "0123", "2024-01-01", "~", "", "=", "<<", "${x}", "$${", "$", "a: b", "# c", "- d", "'", '"', "\n", " x ",
+     "\t", "a\nb", "\x85", "\u2028", "\ufeff", "😀", "!t", "&a", "*a", "%", "@", "`", "null", "0x1F", "12:30", "---", "...", "\\"]
+)  # fmt: skip
+TEXT = AWKWARD | st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=12)
+KEY = TEXT.filter(lambda t: t and "${" not in t and not t.startswith("reconciler."))
+NAME = st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"]), min_size=1, max_size=8)
+COLUMN = NAME.filter(lambda n: "." not in n)
+STRINGS = st.dictionaries(KEY, TEXT, max_size=3)
+FLAT = st.sampled_from(["int64", "string", "bool", "timestamp[us, tz=UTC]", "decimal128(38, 10)", "blob"]).map(
+    parse_type
+)
+
+
+def fields(inner: st.SearchStrategy[ArrowType]) -> st.SearchStrategy[tuple[Field, ...]]:
+    comment = st.none() | TEXT
+    metadata = st.dictionaries(KEY.filter(lambda k: k != "comment"), TEXT, max_size=2)
+    one = st.builds(Field, COLUMN, inner, st.booleans(), comment, metadata)
+    return st.lists(one, min_size=1, max_size=3, unique_by=lambda f: f.name).map(tuple)
+
+
+TYPES: st.SearchStrategy[ArrowType] = st.recursive(
+    FLAT,
+    lambda inner: st.one_of(
+        st.builds(ListOf, st.sampled_from(["list", "large_list"]), inner, st.booleans()),
+        st.builds(lambda item, n: ListOf("fixed_size_list", item, True, n), FLAT, st.integers(1, 9)),
+        st.builds(MapOf, FLAT, inner, st.booleans()),
+        fields(inner).map(Struct),
+    ),
+    max_leaves=6,
+)
+DATASET = st.builds(DatasetState, fields(TYPES), STRINGS, STRINGS)
+TABLE = st.builds(
+    TableState,
+    st.just("./x"),
+    STRINGS,
+    st.builds(Marks, st.just("me"), st.booleans()),
+    st.none() | st.just(UNKNOWN) | DATASET,
+)
+NAMESPACE = st.builds(NamespaceState, STRINGS, st.builds(Marks, st.none(), st.booleans()))
+SNAPSHOT = st.builds(
+    lambda namespaces, tables: Snapshot(
+        {(n,): Present(s) for n, s in namespaces.items()}, {(n, "t"): Present(s) for n, s in tables.items()}
+    ),
+    st.dictionaries(NAME, NAMESPACE, max_size=3),
+    st.dictionaries(NAME, TABLE, max_size=3),
+)
+
+
+def reload(text: str) -> Loaded:
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "m.yaml"
+        file.write_text(text, "utf-8", newline="")
+        return load([str(file)], environ={})
+
+
+@settings(max_examples=120)
+@given(SNAPSHOT)
+def test_emit_then_load_is_the_same(snapshot: Snapshot) -> None:
+    loaded = reload(emit(CATALOG, snapshot))
+    assert {d.code for d in loaded.diagnostics} <= {"M403"}
+    desired = loaded.desired
+    assert desired.catalogs["lake"].options == CATALOG.options
+    assert desired.catalogs["lake"].management == CATALOG.management
+    namespaces: Any = desired.namespaces.get("lake", {})
+    tables: Any = desired.tables.get("lake", {})
+    assert set(namespaces) == set(snapshot.namespaces)
+    assert set(tables) == set(snapshot.tables)
+    for ident, found in (*snapshot.namespaces.items(), *snapshot.tables.items()):
+        assert isinstance(found, Present)
+        state = found.state
+        wanted = tables[ident] if isinstance(state, TableState) else namespaces[ident]
+        assert dict(wanted.properties) == dict(state.properties)
+        assert bool(wanted.protect) is state.marks.protect
+        if isinstance(state, TableState):
+            dataset = state.dataset if isinstance(state.dataset, DatasetState) else None
+            assert wanted.fields == (dataset.fields if dataset else None)
+            assert wanted.config == (dataset.config if dataset else {})
+            assert wanted.schema_metadata == (dataset.schema_metadata if dataset else {})
+
+
+def test_text_reads_well() -> None:
+    columns = (
+        Field("id", parse_type("int64"), False, "key"),
+        Field("box", ListOf("list", Struct((Field("x", parse_type("float32"), True, "left"),)))),
+        Field("v", parse_type("fixed_size_list<float32>[8]")),
+    )
+    indexes = (
+        Index("id_idx", "id", "btree", {"unknown": 1}),
+        Index("near", "v", "ivf_pq", {"num_sub_vectors": 4, "metric": "cosine", "version": 3}),
+        Index("old", "v", "ivf_pq", {}),
+    )
+    dataset = DatasetState(columns, {"k": "1"}, {"reconciler.x": "y"}, indexes)
+    state = TableState(
+        "./x", {"description": "photos", "reconciler.owner": "me", "pii": "false"}, Marks("me", True), dataset
+    )
+    tables: dict[tuple[str, ...], Present | Detached | Unreadable] = {
+        ("t",): Present(state),
+        ("gone",): Detached("./gone", dataset),
+        ("broken",): Unreadable(Code.INTERNAL, "line one\nline two"),
+    }
+    text = emit(CATALOG, Snapshot({}, tables))
+    assert text == EXPECTED
+    loaded = reload(text)
+    assert loaded.diagnostics == []
+    found = loaded.desired.tables["lake"][("t",)]
+    assert found.fields == columns
+    assert [(i.name, dict(i.params)) for i in found.indexes] == [
+        ("id_idx", {}),
+        ("near", {"metric": "cosine", "num_sub_vectors": 4}),
+    ]
+
+
+EXPECTED = """\
+apiVersion: reconciler.lance/v1
+kind: Catalog
+metadata: {name: lake}
+spec:
+  type: dir
+  path: ./lake
+  storage.key: ${env:KEY}
+  management: {owner: me}
+---
+# table broken could not be read: Internal: line one
+# line two
+---
+# table gone is not in the catalog; its data is at ./gone
+---
+# table t: the index old (ivf_pq on v) is left out, its parameters are not known
+apiVersion: reconciler.lance/v1
+kind: Table
+metadata:
+  catalog: lake
+  id: [t]
+spec:
+  description: photos
+  properties: {pii: 'false'}
+  protect: true
+  schema:
+  - {name: id, type: int64, nullable: false, comment: key}
+  - name: box
+    type: list<struct>
+    fields:
+    - {name: x, type: float32, comment: left}
+  - {name: v, type: 'fixed_size_list<float32>[8]'}
+  schemaMetadata: {k: '1'}
+  indexes:
+  - {column: id, type: btree}
+  - column: v
+    type: ivf_pq
+    name: near
+    params: {metric: cosine, num_sub_vectors: 4}
+"""
+
+
+@pytest.mark.parametrize(
+    ("ident", "state", "reason"),
+    [
+        (("t",), TableState(properties={"a${b": "x"}), "${"),
+        (("a" * 300,), TableState(), "form"),
+        (("t",), TableState(dataset=DatasetState((Field("a.b", parse_type("int8")),))), "dot"),
+    ],
+)
+def test_what_cannot_be_written_is_a_comment(ident: tuple[str, ...], state: TableState, reason: str) -> None:
+    text = emit(CATALOG, Snapshot({}, {ident: Present(state)}))
+    comment = text.split("---\n")[1]
+    assert comment.startswith("# table ")
+    assert reason in comment
+    assert reload(text).diagnostics == []
