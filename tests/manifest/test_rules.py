@@ -219,6 +219,10 @@ def test_backend_rules(tmp_path: Path) -> None:
 def test_every_code_is_listed_once() -> None:
     import re
 
-    source = "".join(p.read_text("utf-8") for p in Path("reconciler/manifest").glob("*.py") if p.name != "codes.py")
+    source = "".join(
+        p.read_text("utf-8")
+        for p in (Path(__file__).parents[2] / "reconciler" / "manifest").glob("*.py")
+        if p.name != "codes.py"
+    )
     used = set(re.findall(r'"(M\d{3})"', source))
     assert used == set(CODES)
