@@ -5,17 +5,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from typing import TypeVar
 
 from reconciler.catalog.directory_capabilities import SUFFIX, DirectoryCapabilities, hidden
 from reconciler.catalog.directory_inventory import Inventory, detached_file, table_file
 from reconciler.catalog.directory_manifest import Manifest
+from reconciler.catalog.directory_places import (
+    DEREGISTERED,
+    RESERVED,
+    Place,
+    View,
+    namespace_finding,
+    row_place,
+    taken,
+)
 from reconciler.catalog.directory_rows import NAMESPACE, TABLE, BadRow, Row, Rows, load_properties, object_id, split
 from reconciler.catalog.lance_dataset import Datasets
 from reconciler.catalog.storage import Storage
 from reconciler.model.errors import CatalogError, Code
-from reconciler.model.ident import ROOT, Ident, Kind, dotted
+from reconciler.model.ident import ROOT, Ident, Kind
 from reconciler.model.observed import (
     Absent,
     Detached,
@@ -26,36 +34,12 @@ from reconciler.model.observed import (
     Scope,
     Unreadable,
 )
-from reconciler.model.state import UNKNOWN, DatasetState, Marks, NamespaceState, TableState
+from reconciler.model.state import UNKNOWN, DatasetState, Marks, TableState
 
-RESERVED = ".lance-reserved"
-DEREGISTERED = ".lance-deregistered"
 _PORTION = 250
 T = TypeVar("T")
 R = TypeVar("R")
 _NO_ROWS: Rows = {}
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A table that is in the catalog, and its folder below the root (or a foreign URI)."""
-
-    ident: Ident
-    location: str
-    row: Row | None = None
-    listed: bool = False
-    """Root table of the default layout or V1: its folder is its existence, the inventory holds its marks."""
-    problem: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """The catalog's side of everything, before any dataset is opened."""
-
-    rows: Rows
-    places: dict[Ident, Place] = field(default_factory=dict)
-    deregistered: dict[Ident, str] = field(default_factory=dict)
-    records: frozenset[str] = frozenset()
 
 
 class DirectoryReader:
@@ -85,7 +69,7 @@ class DirectoryReader:
         gap: Gap | None = None
         for row in rows.values():
             if row.object_type == TABLE and not self.capabilities.listed(row.ident):
-                view.places[row.ident] = _row_place(row)
+                view.places[row.ident] = row_place(row)
         if self.capabilities.listing:
             try:
                 self._list_root(view)
@@ -100,10 +84,10 @@ class DirectoryReader:
 
     def _list_root(self, view: View) -> None:
         self.datasets.stats.count("listings")
-        taken = _taken(view.rows)
+        used = taken(view.rows)
         claims: dict[str, list[str]] = {}
         for folder in self.storage.list().folders:
-            name = self._root_name(folder, taken)
+            name = self._root_name(folder, used)
             if name is not None:
                 claims.setdefault(name, []).append(folder)
         marked = self.storage.having((f for folders in claims.values() for f in folders), DEREGISTERED)
@@ -113,11 +97,11 @@ class DirectoryReader:
                 continue
             self._place_root(view, name, claims.get(name, []), marked, roots.get(name))
 
-    def _root_name(self, folder: str, taken: set[str | None]) -> str | None:
+    def _root_name(self, folder: str, used: set[str | None]) -> str | None:
         """The root table that this folder is, or None."""
         if hidden(folder):
             return None
-        if folder in taken:
+        if folder in used:
             return None
         if folder.endswith(SUFFIX):
             return folder[: -len(SUFFIX)] or None
@@ -198,10 +182,10 @@ class DirectoryReader:
         if row is not None and row.object_type != TABLE:
             row = None
         if not self.capabilities.listed(ident):
-            return (_row_place(row), None) if row is not None else (None, None)
-        taken = _taken(rows)
+            return (row_place(row), None) if row is not None else (None, None)
+        used = taken(rows)
         names = self.capabilities.root_folders(ident[0])
-        folders = [f for f in names if f not in taken and self.storage.is_folder(f)]
+        folders = [f for f in names if f not in used and self.storage.is_folder(f)]
         view = View(rows)
         self._place_root(view, ident[0], folders, self.storage.having(folders, DEREGISTERED), row)
         return view.places.get(ident), view.deregistered.get(ident)
@@ -325,20 +309,3 @@ class DirectoryReader:
             self._list_root(view)
             names |= {i[0] for i in view.places}
         return sorted(names)
-
-
-def _taken(rows: Rows) -> set[str | None]:
-    """Folders of tables inside namespaces: such a folder is not a root table as well."""
-    return {row.location for row in rows.values() if row.object_type == TABLE and len(row.ident) > 1}
-
-
-def _row_place(row: Row) -> Place:
-    problem = None if row.location else f"the row of {dotted(row.ident)} in __manifest has no location"
-    return Place(row.ident, row.location or "", row, False, problem)
-
-
-def namespace_finding(row: Row) -> Present | Unreadable:
-    try:
-        return Present(NamespaceState(*split(load_properties(row))))
-    except BadRow as error:
-        return Unreadable(Code.INTERNAL, str(error))

@@ -11,18 +11,28 @@ from typing import TYPE_CHECKING
 
 from reconciler.catalog.base import WriteContext, Written
 from reconciler.catalog.directory_inventory import DetachedRecord
-from reconciler.catalog.directory_read import DEREGISTERED, RESERVED, DirectoryReader, Place
+from reconciler.catalog.directory_places import DEREGISTERED, RESERVED, Place
+from reconciler.catalog.directory_read import DirectoryReader
 from reconciler.catalog.directory_rows import (
     NAMESPACE,
     TABLE,
-    BadRow,
     Row,
     dump_properties,
     join,
-    load_properties,
     object_id,
     split,
     updated,
+)
+from reconciler.catalog.directory_rules import (
+    changed,
+    data_left,
+    need_free,
+    need_namespace,
+    need_parent,
+    need_table,
+    properties,
+    table_exists,
+    taken_by_table,
 )
 from reconciler.model.change import (
     AdoptNamespace,
@@ -38,7 +48,7 @@ from reconciler.model.change import (
     UpdateTable,
 )
 from reconciler.model.errors import CatalogError, Code
-from reconciler.model.ident import Ident, dotted, parent
+from reconciler.model.ident import Ident, dotted
 from reconciler.model.state import Marks
 
 if TYPE_CHECKING:
@@ -64,8 +74,8 @@ class DirectoryWriter:
         self._need_namespace_name(change.ident)
 
         def edit(rows: dict[str, Row]) -> None:
-            _need_parent(rows, change.ident)
-            _need_free(rows, change.ident)
+            need_parent(rows, change.ident)
+            need_free(rows, change.ident)
             rows[key] = row
 
         self.manifest.edit(edit)
@@ -75,16 +85,16 @@ class DirectoryWriter:
         if problem:
             raise CatalogError(Code.INVALID_INPUT, problem)
         if self.capabilities.listed(ident) and self.reader.locate(ident, self.reader.rows())[0] is not None:
-            raise _taken_by_table(ident)
+            raise taken_by_table(ident)
 
     def rename_namespace(self, change: RenameNamespace) -> None:
         """The namespace and every row below it, in one commit; data stays where it is."""
         self._need_namespace_name(change.ident)
 
         def edit(rows: dict[str, Row]) -> None:
-            source = _need_namespace(rows, change.source)
-            _need_parent(rows, change.ident)
-            _need_free(rows, change.ident)
+            source = need_namespace(rows, change.source)
+            need_parent(rows, change.ident)
+            need_free(rows, change.ident)
             if change.ident[: len(change.source)] == change.source:
                 raise CatalogError(Code.INVALID_INPUT, f"{dotted(change.source)} cannot move into itself")
             prefix = source.object_id + "$"
@@ -96,9 +106,9 @@ class DirectoryWriter:
 
     def update_namespace(self, change: UpdateNamespace | AdoptNamespace) -> None:
         def edit(rows: dict[str, Row]) -> None:
-            row = _need_namespace(rows, change.ident)
+            row = need_namespace(rows, change.ident)
             set_, unset = (change.set, change.unset) if isinstance(change, UpdateNamespace) else ({}, ())
-            rows[row.object_id] = _changed(row, set_, unset, change.marks)
+            rows[row.object_id] = changed(row, set_, unset, change.marks)
 
         self.manifest.edit(edit)
 
@@ -106,7 +116,7 @@ class DirectoryWriter:
         """RESTRICT, in the same commit as the removal: any row below, of whatever kind, keeps the namespace."""
 
         def edit(rows: dict[str, Row]) -> None:
-            row = _need_namespace(rows, change.ident)
+            row = need_namespace(rows, change.ident)
             prefix = row.object_id + "$"
             inside = sorted(key for key in rows if key.startswith(prefix))
             if inside:
@@ -149,7 +159,7 @@ class DirectoryWriter:
         a table of this name left behind is reattached, never shadowed by an empty table."""
         left = self.inventory.detached(object_id(change.ident))
         if left is not None and self.has_versions(left.location):
-            raise _data_left(change.ident, self.storage.uri(left.location))
+            raise data_left(change.ident, self.storage.uri(left.location))
         while True:
             folder = f"{uuid.uuid4().hex[:8]}_{_UNSAFE.sub('_', object_id(change.ident))}"
             if self.storage.create(f"{folder}/{RESERVED}", b""):
@@ -167,8 +177,8 @@ class DirectoryWriter:
         row = Row(key, TABLE, folder, dump_properties(join(change.properties, change.marks)))
 
         def edit(rows: dict[str, Row]) -> None:
-            _need_parent(rows, change.ident)
-            _need_free(rows, change.ident)
+            need_parent(rows, change.ident)
+            need_free(rows, change.ident)
             other = next((r for r in rows.values() if r.location == folder), None) if change.location else None
             if other is not None:
                 raise CatalogError(
@@ -188,7 +198,7 @@ class DirectoryWriter:
             raise CatalogError(Code.INVALID_TABLE_STATE, f"there is a namespace named {dotted(change.ident)}")
         place, left = self.reader.locate(change.ident, rows)
         if place is not None or (left is not None and folder is not None and left != folder):
-            raise _table_exists(change.ident)
+            raise table_exists(change.ident)
         if left is not None and folder is None:
             self._need_declared_only(change.ident, left)
         claim = self.inventory.claim(name, change.marks)
@@ -203,17 +213,17 @@ class DirectoryWriter:
     def _need_declared_only(self, ident: Ident, folder: str) -> None:
         listing = self.storage.list(folder)
         if any(not n.startswith(".") for n in (*listing.folders, *listing.files)):
-            raise _data_left(ident, self.storage.uri(folder))
+            raise data_left(ident, self.storage.uri(folder))
 
     def _reserve(self, ident: Ident, folder: str, token: str) -> None:
         if not self.storage.create(f"{folder}/{RESERVED}", token.encode()):
-            raise _table_exists(ident)
+            raise table_exists(ident)
         listing = self.storage.list(folder)
         if any(not n.startswith(".") for n in (*listing.folders, *listing.files)):
             # somebody wrote a dataset there in the same moment: it is theirs
             self.storage.delete(f"{folder}/{RESERVED}")
             self.inventory.forget(ident[0])
-            raise _table_exists(ident)
+            raise table_exists(ident)
 
     def _save_root_row(self, ident: Ident, folder: str, set_: Mapping[str, str], unset: tuple[str, ...]) -> None:
         """The user's properties of a root table; the marks are in the inventory."""
@@ -223,7 +233,7 @@ class DirectoryWriter:
             if row is not None and row.object_type != TABLE:
                 raise CatalogError(Code.INVALID_TABLE_STATE, f"there is a namespace named {dotted(ident)}")
             row = row or Row(ident[0], TABLE, folder)
-            rows[ident[0]] = row.with_properties(updated(_properties(row), set_, unset))
+            rows[ident[0]] = row.with_properties(updated(properties(row), set_, unset))
 
         self.manifest.edit(edit)
 
@@ -253,8 +263,8 @@ class DirectoryWriter:
 
     def _edit_row(self, ident: Ident, set_: Mapping[str, str], unset: tuple[str, ...], marks: Marks) -> None:
         def edit(rows: dict[str, Row]) -> None:
-            row = _need_table(rows, ident)
-            rows[row.object_id] = _changed(row, set_, unset, marks)
+            row = need_table(rows, ident)
+            rows[row.object_id] = changed(row, set_, unset, marks)
 
         self.manifest.edit(edit)
 
@@ -265,9 +275,9 @@ class DirectoryWriter:
             raise CatalogError(Code.UNSUPPORTED, problem)
 
         def edit(rows: dict[str, Row]) -> None:
-            row = _need_table(rows, change.source)
-            _need_parent(rows, change.ident)
-            _need_free(rows, change.ident)
+            row = need_table(rows, change.source)
+            need_parent(rows, change.ident)
+            need_free(rows, change.ident)
             del rows[row.object_id]
             key = object_id(change.ident)
             rows[key] = replace(row, object_id=key)
@@ -281,11 +291,11 @@ class DirectoryWriter:
             self._deregister_root(place)
             return
         row = place.row
-        owner = split(_properties(row))[1].owner if row else None
+        owner = split(properties(row))[1].owner if row else None
         self.inventory.detach(DetachedRecord(object_id(change.ident), place.location, owner))
 
         def edit(rows: dict[str, Row]) -> None:
-            row = _need_table(rows, change.ident)
+            row = need_table(rows, change.ident)
             if row.location != place.location:
                 raise CatalogError(
                     Code.CONCURRENT_MODIFICATION,
@@ -339,64 +349,3 @@ class DirectoryWriter:
         if place.problem:
             raise CatalogError(Code.INVALID_TABLE_STATE, place.problem)
         return place
-
-
-def _need_parent(rows: Mapping[str, Row], ident: Ident) -> None:
-    above = parent(ident)
-    if not above:
-        return
-    row = rows.get(object_id(above))
-    if row is None:
-        raise CatalogError(Code.NAMESPACE_NOT_FOUND, f"namespace {dotted(above)} does not exist: create it first")
-    if row.object_type != NAMESPACE:
-        raise CatalogError(Code.INVALID_TABLE_STATE, f"{dotted(above)} is a table, nothing can be inside it")
-
-
-def _need_free(rows: Mapping[str, Row], ident: Ident) -> None:
-    row = rows.get(object_id(ident))
-    if row is None:
-        return
-    if row.object_type == NAMESPACE:
-        raise CatalogError(Code.NAMESPACE_ALREADY_EXISTS, f"there is a namespace {dotted(ident)} already")
-    raise _table_exists(ident)
-
-
-def _need_namespace(rows: Mapping[str, Row], ident: Ident) -> Row:
-    row = rows.get(object_id(ident))
-    if row is None or row.object_type != NAMESPACE:
-        raise CatalogError(Code.NAMESPACE_NOT_FOUND, f"namespace {dotted(ident)} does not exist")
-    return row
-
-
-def _need_table(rows: Mapping[str, Row], ident: Ident) -> Row:
-    row = rows.get(object_id(ident))
-    if row is None or row.object_type != TABLE:
-        raise CatalogError(Code.TABLE_NOT_FOUND, f"table {dotted(ident)} is not in the catalog")
-    return row
-
-
-def _table_exists(ident: Ident) -> CatalogError:
-    return CatalogError(Code.TABLE_ALREADY_EXISTS, f"there is a table {dotted(ident)} already")
-
-
-def _data_left(ident: Ident, where: str) -> CatalogError:
-    return CatalogError(
-        Code.TABLE_ALREADY_EXISTS,
-        f"{where} holds the data of the deregistered table {dotted(ident)}: it can be reattached, not be left behind "
-        "for an empty table",
-    )
-
-
-def _taken_by_table(ident: Ident) -> CatalogError:
-    return CatalogError(Code.INVALID_TABLE_STATE, f"there is a table named {dotted(ident)}: one name, one object")
-
-
-def _properties(row: Row) -> dict[str, str]:
-    try:
-        return load_properties(row)
-    except BadRow as error:
-        raise CatalogError(Code.INTERNAL, str(error)) from None
-
-
-def _changed(row: Row, set_: Mapping[str, str], unset: tuple[str, ...], marks: Marks) -> Row:
-    return row.with_properties(join(updated(_properties(row), set_, unset), marks))
