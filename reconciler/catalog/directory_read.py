@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from reconciler.catalog.directory_capabilities import SUFFIX, DirectoryCapabilities, hidden
+from reconciler.catalog.directory_capabilities import DELIMITER, SUFFIX, DirectoryCapabilities, hidden
 from reconciler.catalog.directory_inventory import Inventory, detached_file, table_file
 from reconciler.catalog.directory_manifest import Manifest
 from reconciler.catalog.directory_places import (
@@ -34,12 +34,14 @@ from reconciler.model.observed import (
     Scope,
     Unreadable,
 )
-from reconciler.model.state import UNKNOWN, DatasetState, Marks, TableState
+from reconciler.model.state import EMPTY, UNKNOWN, DatasetState, Marks, TableState
 
 _PORTION = 250
 T = TypeVar("T")
 R = TypeVar("R")
 _NO_ROWS: Rows = {}
+_NO_RECORDS: frozenset[str] = frozenset()
+_NO_MARKS = Marks()
 
 
 class DirectoryReader:
@@ -91,11 +93,15 @@ class DirectoryReader:
             if name is not None:
                 claims.setdefault(name, []).append(folder)
         marked = self.storage.having((f for folders in claims.values() for f in folders), DEREGISTERED)
-        roots = {r.object_id: r for r in view.rows.values() if r.object_type == TABLE and len(r.ident) == 1}
-        for name in claims.keys() | roots.keys():
-            if hidden(name):
-                continue
-            self._place_root(view, name, claims.get(name, []), marked, roots.get(name))
+        roots = {k: r for k, r in view.rows.items() if r.object_type == TABLE and DELIMITER not in k}
+        for name, folders in claims.items():
+            if len(folders) == 1 and name not in roots and folders[0] not in marked:
+                view.places[(name,)] = Place((name,), folders[0], None, True)
+            else:
+                self._place_root(view, name, folders, marked, roots.get(name))
+        for name, row in roots.items():
+            if name not in claims and not hidden(name):
+                self._place_root(view, name, [], marked, row)
 
     def _root_name(self, folder: str, used: set[str | None]) -> str | None:
         """The root table that this folder is, or None."""
@@ -129,12 +135,20 @@ class DirectoryReader:
                 yield Observation("Namespace", row.ident, namespace_finding(row))
 
     def _tables(self, view: View, scope: Scope) -> Iterator[Observation]:
-        places = [p for p in view.places.values() if not hidden(p.ident[0])]
+        """Only what needs a file goes to the threads."""
+        costly: list[Place] = []
+        for place in view.places.values():
+            if hidden(place.ident[0]):
+                continue
+            if place.ident in scope.detail or (place.listed and view.records):
+                costly.append(place)
+            else:
+                yield Observation("Table", place.ident, self.observe(place, scope, view.records))
         missing = [i for i in scope.detail if i not in view.places]
         with ThreadPoolExecutor(self.storage.threads) as pool:
-            found = self._spread(pool, lambda p: self.observe(p, scope, view.records), places)
+            found = self._spread(pool, lambda p: self.observe(p, scope, view.records), costly)
             lost = self._spread(pool, lambda i: self.lost(i, scope, view.deregistered.get(i), view.records), missing)
-            for place, finding in zip(places, found, strict=True):
+            for place, finding in zip(costly, found, strict=True):
                 yield Observation("Table", place.ident, finding)
             for ident, absent in zip(missing, lost, strict=True):
                 if not isinstance(absent, Absent):
@@ -197,9 +211,9 @@ class DirectoryReader:
         if place.problem:
             return Unreadable(Code.INVALID_TABLE_STATE, place.problem)
         try:
-            properties, marks = split(load_properties(place.row)) if place.row else ({}, Marks())
+            properties, marks = split(load_properties(place.row)) if place.row else (EMPTY, _NO_MARKS)
             if place.listed:
-                marks = self.record_marks(place, records)
+                marks = self.record_marks(place, records) if records != _NO_RECORDS else _NO_MARKS
             dataset = self.dataset(place) if place.ident in scope.detail else UNKNOWN
             location = self.shown(place.ident, place.location, scope)
             return Present(TableState(location, properties, marks, dataset))
@@ -211,14 +225,14 @@ class DirectoryReader:
     def record_marks(self, place: Place, records: frozenset[str] | None) -> Marks:
         name = place.ident[0]
         if records is not None and table_file(name) not in records:
-            return Marks()
+            return _NO_MARKS
         record = self.inventory.table(name)
         if record is None:
-            return Marks()
+            return _NO_MARKS
         if record.state == "claimed":
             token = self.storage.read(f"{place.location}/{RESERVED}")
             if token is None or token.decode("ascii", "replace") != record.claim:
-                return Marks()
+                return _NO_MARKS
         return record.marks
 
     def dataset(self, place: Place) -> DatasetState | None:

@@ -129,7 +129,7 @@ class LocalStorage:
         return 4  # more only fight for the interpreter
 
     def uri(self, path: str) -> str:
-        return os.path.join(self._path, path) if path else self._path
+        return f"{self._path}/{path}" if path else self._path
 
     def relative(self, location: str) -> str | None:
         return relative_to(self._path, location)
