@@ -110,7 +110,9 @@ class Lake:
         return [d.code for d in self.load(docs).diagnostics if d.severity == "error"]
 
     def plan(self, docs: Sequence[Doc], catalog: Catalog | None = None, **options: Any) -> Plan:
-        desired = self.desired(docs)
+        return self.plan_desired(self.desired(docs), catalog, **options)
+
+    def plan_desired(self, desired: Desired, catalog: Catalog | None = None, **options: Any) -> Plan:
         snapshot = observe(catalog or self.site.open(), scope_of(desired, "lake"))
         return make_plan(desired, {"lake": snapshot}, {"lake": self.site.capabilities}, PlanOptions(**options))
 

@@ -1,4 +1,4 @@
-"""Plain pylance on a folder or a bucket. Writes go through DirectoryNamespace; reads open `__manifest` and the datasets,
+"""Plain pylance on a folder or a bucket. Writes go through DirectoryNamespace; reads open `__manifest` and datasets,
 because DirectoryNamespace 14 does not show the properties of root tables and cannot list below a name with a quote."""
 
 from __future__ import annotations

@@ -1,0 +1,149 @@
+"""Invariants 3 and 11: what is not ours stays as it is, and what changed since the plan stops the run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from contract import scenario
+from contract.faults import Unlucky
+from contract.lake import Lake, held_back, namespace, steps, table
+from contract.sample import FOREIGN, FOREIGN_ROWS
+from reconciler.model.change import Change as AnyChange
+from reconciler.model.errors import CatalogError
+
+COLUMNS = {"id": "int64"}
+
+
+def test_what_is_not_ours_is_the_same_to_the_last_bit(lake: Lake) -> None:
+    lake.make_home()
+    theirs = [lake.t("their-first"), lake.t("their-second")]
+    spaces = [lake.backend.home] if lake.backend.home else []
+    if lake.has_namespaces:
+        lake.outsider.create_namespace(("their",), {"a": "b"})
+        spaces.append(("their",))
+        theirs.append(("their", "t"))
+    for ident in theirs:
+        lake.outsider.create_table(ident, FOREIGN, FOREIGN_ROWS)
+    theirs.append(lake.t("their-empty"))
+    lake.outsider.declare_table(theirs[-1])
+    before = {ident: lake.outsider.raw_of(ident) for ident in (*spaces, *theirs)}
+    lake.reach([table(lake.t("orders"), COLUMNS)])
+    lake.reach([table(lake.t("orders"), {**COLUMNS, "x": "string"}, config={"a": "b"})])
+    plan = lake.plan([table(lake.t("other"), COLUMNS)], prune=True)
+    assert held_back(plan) == []
+    assert lake.apply(plan).outcome == "applied"
+    assert set(lake.outsider.state().tables) == {*theirs, lake.t("other")}
+    assert {ident: lake.outsider.raw_of(ident) for ident in (*spaces, *theirs)} == before
+    assert [(o.kind, o.ident) for o in plan.orphans] == []
+
+
+def test_prune_and_absent_never_touch_what_is_not_ours(lake: Lake) -> None:
+    lake.make_home()
+    lake.outsider.create_table(lake.t("theirs"), FOREIGN, FOREIGN_ROWS)
+    absent = [table(lake.t("theirs"), state="absent")]
+    if lake.backend.home:
+        absent.append(namespace(lake.backend.home, state="absent"))
+    plan = lake.plan(absent, prune=True, adopt=True)
+    assert {(s.verdict, s.blocked_by) for s in plan.steps} == {("blocked", "not_owned")}
+    assert lake.unchanged_by(lambda: lake.apply(plan)).outcome == "refused"
+
+
+Change = Callable[[Lake], None]
+
+
+def _rows(lake: Lake) -> None:
+    lake.outsider.append(lake.t("orders"), scenario.ROWS)
+
+
+def _config(lake: Lake) -> None:
+    lake.outsider.set_config(lake.t("orders"), {"theirs": "1"})
+
+
+def _taken(lake: Lake) -> None:
+    lake.outsider.create_table(lake.t("fresh"), FOREIGN)
+
+
+def _properties(lake: Lake) -> None:
+    if lake.backend.home:
+        lake.outsider.set_properties("Namespace", lake.backend.home, {"theirs": "1"})
+    else:
+        _config(lake)
+
+
+@pytest.mark.parametrize("change", [_config, _taken, _properties], ids=lambda c: c.__name__[1:])
+def test_a_change_since_the_plan_makes_it_stale(lake: Lake, change: Change) -> None:
+    scenario.prepare(lake)
+    plan = lake.plan(scenario.after(lake), adopt=True)
+    change(lake)
+    report = lake.unchanged_by(lambda: lake.apply(plan))
+    assert report.outcome == "stale"
+    assert {s.status for s in report.steps} == {"not_run"}
+    assert "Make a new plan" in report.message
+    if change is not _taken:
+        lake.reach(scenario.after(lake), adopt=True)
+
+
+def test_new_rows_do_not_make_a_plan_stale(lake: Lake) -> None:
+    scenario.prepare(lake)
+    plan = lake.plan(scenario.after(lake), adopt=True)
+    _rows(lake)
+    assert lake.apply(plan).outcome == "applied"
+    rows = lake.outsider.state().tables[lake.t("orders")].rows
+    assert rows is None or len(rows) == 2 * len(scenario.ROWS)
+
+
+def test_an_object_that_vanished_makes_a_plan_stale(lake: Lake) -> None:
+    lake.reach([*lake.home(), table(lake.t("t"), COLUMNS)])
+    plan = lake.plan([*lake.home(), table(lake.t("t"), {**COLUMNS, "more": "string"})])
+    gone = lake.plan([*lake.home(), table(lake.t("t"), state="absent")])
+    lake.apply(gone)
+    assert lake.unchanged_by(lambda: lake.apply(plan)).outcome == "stale"
+
+
+def test_a_namespace_that_was_filled_meanwhile_is_not_dropped(lake: Lake) -> None:
+    if not lake.has_namespaces:
+        assert lake.refusals([namespace(("n",), state="absent")]) == ["M408"]
+        return
+    lake.reach([namespace(("a",)), namespace(("b",))])
+    plan = lake.plan([namespace(("a",), state="absent"), namespace(("b",), state="absent")])
+    lake.outsider.create_table(("a", "theirs"), FOREIGN, FOREIGN_ROWS)
+    assert lake.unchanged_by(lambda: lake.apply(plan)).outcome == "stale"
+
+
+def test_a_namespace_that_is_filled_during_the_run_is_not_dropped(lake: Lake) -> None:
+    """The last look comes right before the drop, and the catalog itself refuses after that."""
+    if not lake.has_namespaces:
+        assert lake.refusals([namespace(("n",), state="absent")]) == ["M408"]
+        return
+    lake.reach([namespace(("a",))])
+    plan = lake.plan([namespace(("a",), state="absent")])
+
+    def fill(change: AnyChange, attempt: int) -> CatalogError | None:
+        lake.outsider.create_table(("a", "theirs"), FOREIGN, FOREIGN_ROWS)
+        return None
+
+    report = lake.apply(plan, Unlucky(lake.site.open(), before=fill))
+    (step,) = report.steps
+    assert (step.status, step.error and step.error.name) == ("failed", "NamespaceNotEmpty")
+    assert set(lake.outsider.state().tables) == {("a", "theirs")}
+    assert set(lake.outsider.state().namespaces) == {("a",)}
+
+
+def test_a_table_that_appears_during_the_run_is_left_alone(lake: Lake) -> None:
+    """Declared by somebody else between our last look and our write."""
+    lake.make_home()
+    plan = lake.plan([table(lake.t("t"), COLUMNS)])
+    seen: list[object] = []
+
+    def take(change: AnyChange, attempt: int) -> CatalogError | None:
+        if not seen:
+            lake.outsider.create_table(lake.t("t"), FOREIGN, FOREIGN_ROWS)
+            seen.append(lake.outsider.raw_of(lake.t("t")))
+        return None
+
+    report = lake.apply(plan, Unlucky(lake.site.open(), before=take))
+    assert [s.status for s in report.steps] == ["failed", "not_run"]
+    assert [lake.outsider.raw_of(lake.t("t"))] == seen
+    assert steps(lake.plan([table(lake.t("t"), COLUMNS)])) == []
