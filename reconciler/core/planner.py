@@ -13,6 +13,7 @@ from reconciler.core.options import PlanOptions
 from reconciler.core.order import number
 from reconciler.core.plan_catalog import CatalogPlan, plan_catalog
 from reconciler.core.plan_renames import earlier_names, later_names, namespace_renames
+from reconciler.core.shared import altered_once
 from reconciler.core.simulate import check
 from reconciler.model.capabilities import Capabilities
 from reconciler.model.codec import canonical
@@ -49,6 +50,7 @@ def make_plan(
         namespaces, tables = desired.namespaces.get(name, {}), desired.tables.get(name, {})
         return plan_catalog(desired.catalogs[name], namespaces, tables, snapshot, capabilities[name], options)
 
+    snapshots = altered_once(desired, snapshots)
     plans = {name: one(name, snapshots[name]) for name in sorted(snapshots)}
     diagnostics: list[Diagnostic] = [d for p in plans.values() for d in p.diagnostics]
     if diagnostics:

@@ -1,0 +1,40 @@
+"""Globs over identifiers, and that none of them can take long."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconciler.core.globs import matcher, matches
+
+
+@pytest.mark.parametrize(
+    ("glob", "ident", "expected"),
+    [
+        ("scratch.**", ("scratch",), True),
+        ("scratch.**", ("scratch", "a", "b"), True),
+        ("scratch.**", ("scratchy",), False),
+        ("scratch.*", ("scratch", "a"), True),
+        ("scratch.*", ("scratch", "a", "b"), False),
+        ("**", ("a", "b"), True),
+        ("**.tmp_*", ("a", "b", "tmp_1"), True),
+        ("**.x.**.y", ("q", "x", "z", "y"), True),
+        ('raw."2024.01".*', ("raw", "2024.01", "t"), True),
+        ("a?c", ("abc",), True),
+        ("a?c", ("ac",), False),
+        ("[ab]", ("[ab]",), True),
+        ("A", ("a",), False),
+    ],
+)
+def test_matches(glob: str, ident: tuple[str, ...], expected: bool) -> None:
+    assert matches(glob, ident) is expected
+    assert matcher([glob, "never"])(ident) is expected
+
+
+def test_no_globs_match_nothing() -> None:
+    assert not matcher([])(("a",))
+
+
+def test_hostile_globs_do_not_backtrack() -> None:
+    """Each of these took longer than anyone would wait when globs were regular expressions."""
+    assert not matches(".".join(["**"] * 30) + ".z", tuple("a" * 60))
+    assert not matches("*a" * 60 + "b", ("a" * 255,))

@@ -1,0 +1,40 @@
+"""One dataset that two catalogs declare is altered once, by the first of them."""
+
+from __future__ import annotations
+
+from reconciler.catalog.memory import MemoryCapabilities
+from reconciler.core.planner import PlanOptions, make_plan
+from reconciler.model.arrow import Field, parse_type
+from reconciler.model.desired import CatalogSpec, Desired, DesiredTable, Management
+from reconciler.model.diagnostic import Source
+from reconciler.model.observed import Present, Snapshot
+from reconciler.model.state import DatasetState, Marks, TableState
+
+HERE = Source("m.yaml")
+WANTED = (Field("id", parse_type("int64")), Field("new", parse_type("string")))
+
+
+def plan_of(*places: str, properties: dict[str, str] | None = None) -> list[tuple[str, str]]:
+    """Catalogs a, b, ... each with a table t at the given place, whose dataset lacks the column `new`."""
+    catalogs, tables, snapshots = {}, {}, {}
+    for name, place in zip("abc", places, strict=False):
+        catalogs[name] = CatalogSpec(name, "memory", {}, Management(owner="us"), HERE)
+        tables[name] = {("t",): DesiredTable(name, ("t",), HERE, properties or {}, fields=WANTED)}
+        dataset = DatasetState(WANTED[:1], owner="us")
+        snapshots[name] = Snapshot({}, {("t",): Present(TableState(place, {}, Marks("us"), dataset))})
+    capabilities = dict.fromkeys(catalogs, MemoryCapabilities())
+    plan = make_plan(Desired(catalogs, {}, tables), snapshots, capabilities, PlanOptions())
+    return [(s.catalog, s.action) for s in plan.steps]
+
+
+def test_the_first_catalog_alters_the_dataset() -> None:
+    assert plan_of("s3://lake/t", "s3://lake/t/") == [("a", "add_columns")]
+
+
+def test_different_places_are_altered_each() -> None:
+    assert plan_of("s3://lake/t", "s3://lake/u") == [("a", "add_columns"), ("b", "add_columns")]
+
+
+def test_the_catalog_entries_are_managed_in_both() -> None:
+    steps = plan_of("file:///lake/t", "/lake/t", properties={"team": "x"})
+    assert steps == [("a", "update_table"), ("a", "add_columns"), ("b", "update_table")]
