@@ -105,8 +105,11 @@ def apply_to_dataset(datasets: Datasets, uri: str, change: DatasetChange, contex
             case DropColumns():
                 dataset.drop_columns(list(change.paths))
             case CreateIndex():
-                create_index(dataset, change.index)
+                if any(i.name == change.index.name for i in dataset.describe_indices()):
+                    raise CatalogError(Code.TABLE_INDEX_ALREADY_EXISTS, f"index {change.index.name} exists already")
+                # The record first: without its index it is not seen, so the index appears complete or not at all.
                 dataset = _record_index(datasets, uri, change, context)
+                create_index(dataset, change.index)
             case DropIndex():
                 dataset.drop_index(change.name)
                 dataset = _record_index(datasets, uri, change, context)
