@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import signal
 from collections.abc import Sequence
 
 from reconciler.cli.arguments import parser
@@ -12,6 +10,9 @@ from reconciler.cli.arguments import parser
 def run(argv: Sequence[str]) -> int:
     """The whole program. Returns the exit code; only --help, --version and a wrong command line raise SystemExit."""
     args = parser().parse_args(argv)
+    import contextlib
+    import signal
+
     from reconciler.app import Failure
     from reconciler.cli import commands
     from reconciler.cli.output import Output

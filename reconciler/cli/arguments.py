@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import sys
 from collections.abc import Callable
-from pathlib import Path
-from typing import NoReturn
 
 from reconciler import __version__
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # typing, pathlib and contextlib cost more than the rest of --help together.
+    from typing import NoReturn
 
 ERROR = 1
 ALLOW_WORDS = (
@@ -46,7 +47,7 @@ def parser() -> Parser:
     _add_paths(plan)
     _add_planning(plan)
     _add_format(plan)
-    plan.add_argument("-o", "--output", metavar="FILE", type=Path, help="save the plan for `apply --plan`")
+    plan.add_argument("-o", "--output", metavar="FILE", help="save the plan for `apply --plan`")
     plan.add_argument("--detailed-exitcode", action="store_true", help="exit 2 when there is any step")
     apply = command("apply", "plan and apply, or apply a saved plan")
     _add_paths(apply, "*")
@@ -59,10 +60,10 @@ def parser() -> Parser:
     _add_format(drift)
     importing = command("import", "write live state as manifests")
     _add_paths(importing, metavar="CATALOG.yaml")
-    importing.add_argument("-o", "--output", metavar="DIR", type=Path, required=True, help="where the files go")
+    importing.add_argument("-o", "--output", metavar="DIR", required=True, help="where the files go")
     _add_variables(importing)
     show = command("show", "render a saved plan or report")
-    show.add_argument("file", metavar="FILE", type=Path)
+    show.add_argument("file", metavar="FILE")
     _add_format(show)
     return top
 
@@ -107,10 +108,10 @@ def _add_planning(to: Parser) -> None:
 
 
 def _add_running(to: Parser) -> None:
-    to.add_argument("--plan", metavar="FILE", type=Path, help="apply exactly this saved plan")
+    to.add_argument("--plan", metavar="FILE", help="apply exactly this saved plan")
     to.add_argument("--yes", action="store_true", help="do not ask")
-    to.add_argument("--report", metavar="FILE", type=Path, help="write the report here, whatever happens")
-    to.add_argument("--journal", metavar="FILE", type=Path, help="default: .reconciler/journal/…")
+    to.add_argument("--report", metavar="FILE", help="write the report here, whatever happens")
+    to.add_argument("--journal", metavar="FILE", help="default: .reconciler/journal/…")
     to.add_argument("--parallelism", type=_positive(int), default=8, metavar="N", help="steps at a time (default: 8)")
     to.add_argument("--timeout", type=_positive(float), metavar="SECONDS", help="start no further step after this")
 
@@ -124,10 +125,12 @@ def _variable(text: str) -> tuple[str, str]:
 
 def _positive(kind: type[int] | type[float]) -> Callable[[str], int | float]:
     def convert(text: str) -> int | float:
-        with contextlib.suppress(ValueError):
+        try:
             value = kind(text)
-            if 0 < value < 1e9:
-                return value
+        except ValueError:
+            value = 0
+        if 0 < value < 1e9:
+            return value
         raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
 
     return convert

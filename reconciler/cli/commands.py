@@ -34,7 +34,7 @@ def validate(args: argparse.Namespace, out: Output) -> int:
 def plan(args: argparse.Namespace, out: Output) -> int:
     made = _planned(args, out)
     if args.output is not None:
-        app.write_file(args.output, as_json.plan_json(made))
+        app.write_file(Path(args.output), as_json.plan_json(made))
     out.result(_plan_as(made, args.format, out))
     return CHANGES if args.detailed_exitcode and made.has_changes else OK
 
@@ -46,17 +46,18 @@ def drift(args: argparse.Namespace, out: Output) -> int:
 
 
 def import_(args: argparse.Namespace, out: Output) -> int:
-    for path in app.import_catalogs(args.paths, dict(args.var), args.output, out.session):
+    for path in app.import_catalogs(args.paths, dict(args.var), Path(args.output), out.session):
         out.result(f"wrote {path}\n")
     return OK
 
 
 def show(args: argparse.Namespace, out: Output) -> int:
-    value = app.read_json(args.file)
+    file = Path(args.file)
+    value = app.read_json(file)
     if isinstance(value, dict) and "outcome" in value:
-        out.result(_report_as(value, args.format, args.file))
+        out.result(_report_as(value, args.format, file))
     else:
-        out.result(_plan_as(app.saved_plan(args.file), args.format, out))
+        out.result(_plan_as(app.saved_plan(file), args.format, out))
     return OK
 
 
@@ -77,14 +78,14 @@ def apply(args: argparse.Namespace, out: Output) -> int:
 
 
 def _applied(args: argparse.Namespace, out: Output) -> Report:
-    made = app.saved_plan(args.plan) if args.plan is not None else _planned(args, out)
+    made = app.saved_plan(Path(args.plan)) if args.plan is not None else _planned(args, out)
     if args.format == "text":
         out.result(text.plan_text(made, out.color))
     if not args.yes and made.has_changes and made.refused is None:
         _confirm(made, args, out)
     if args.plan is not None and made.refused is None:
-        app.connect_for(made, args.plan, out.session)
-    options = app.RunOptions(args.parallelism, args.timeout, args.journal)
+        app.connect_for(made, Path(args.plan), out.session)
+    options = app.RunOptions(args.parallelism, args.timeout, Path(args.journal) if args.journal else None)
     return app.apply(made, options, out.session)
 
 
@@ -129,12 +130,12 @@ def _confirm(made: Plan, args: argparse.Namespace, out: Output) -> None:
         raise app.Failure("not applied: nothing was written")
 
 
-def _write_report(path: Path | None, report: Report, out: Output) -> None:
+def _write_report(path: str | None, report: Report, out: Output) -> None:
     """A report that cannot be written changes nothing about what was applied: the exit code stays."""
     if path is None:
         return
     try:
-        app.write_file(path, as_json.report_json(report))
+        app.write_file(Path(path), as_json.report_json(report))
     except app.Failure as error:
         out.say(f"error: the report was not written: {error.message}")
 

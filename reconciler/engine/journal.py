@@ -1,7 +1,8 @@
 """What a run did, line by line, on disk before it goes on: the story of a run that was killed.
 
 JSON lines: `header`, then `start` and `end` of each step, then `finish`. Nothing is read back from here: the live
-catalog is the state. A line is synced before its step proceeds; threads that wait at the same time share one sync.
+catalog is the state. A `start` is synced before its step writes anything; an `end` is written at once and synced
+with the next line that waits. Threads that wait at the same time share one sync.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ class JournalError(Exception):
 class Journal(Protocol):
     def start(self, step: Step) -> None: ...
     def end(self, *results: StepResult) -> None: ...
+    def sync(self) -> None: ...
     def finish(self, outcome: Outcome) -> None: ...
 
 
@@ -38,6 +40,9 @@ class NoJournal:
         pass
 
     def end(self, *results: StepResult) -> None:
+        pass
+
+    def sync(self) -> None:
         pass
 
     def finish(self, outcome: Outcome) -> None:
@@ -52,8 +57,7 @@ class FileJournal:
         self._clean = clean
         self._lock = threading.Lock()
         self._turn = threading.Lock()
-        self._waiting: list[bytes] = []
-        self._last = 0
+        self._written = 0
         self._synced = 0
         self._broken: JournalError | None = None
         try:
@@ -62,9 +66,10 @@ class FileJournal:
         except OSError as error:
             raise JournalError(f"cannot write the journal {path}: {error.strerror}") from error
         self._write({"event": "header", "plan_id": plan_id, "tool_version": __version__, "pid": os.getpid()})
+        self.sync()
 
     def start(self, step: Step) -> None:
-        self._write(
+        ticket = self._write(
             {
                 "event": "start",
                 "step": step.id,
@@ -73,43 +78,57 @@ class FileJournal:
                 "object": {"kind": step.change.kind, "id": list(step.change.ident)},
             }
         )
+        self._wait_for(ticket)
 
     def end(self, *results: StepResult) -> None:
-        """Several results share one sync."""
         self._write(*(_end_event(result) for result in results))
 
     def finish(self, outcome: Outcome) -> None:
         self._write({"event": "finish", "outcome": outcome})
+        self.sync()
         os.close(self._file)
 
-    def _write(self, *events: Mapping[str, Json]) -> None:
-        """Returns once the lines are on disk. Raises JournalError, also for every later line."""
+    def sync(self) -> None:
+        """Waits until all lines are on disk."""
+        with self._lock:
+            ticket = self._written
+        self._wait_for(ticket)
+
+    def _write(self, *events: Mapping[str, Json]) -> int:
+        """Hands the lines to the operating system, which a killed process cannot take back. Raises JournalError, also
+        for every later line. Gives the number to wait for."""
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         values = [self._clean({**event, "time": now}) for event in events]
-        text = "".join(json.dumps(v, ensure_ascii=True, separators=(",", ":")) + "\n" for v in values)
+        data = "".join(json.dumps(v, ensure_ascii=True, separators=(",", ":")) + "\n" for v in values).encode()
         with self._lock:
-            self._waiting.append(text.encode())
-            self._last += 1
-            ticket = self._last
+            if self._broken is not None:
+                raise self._broken
+            try:
+                while data:
+                    data = data[os.write(self._file, data) :]
+            except OSError as error:
+                raise self._break(error) from error
+            self._written += 1
+            return self._written
+
+    def _wait_for(self, ticket: int) -> None:
+        """Returns once that line is on disk. Who has to wait for another's sync often finds its own line synced."""
         with self._turn:
             if self._broken is not None:
                 raise self._broken
             if self._synced >= ticket:
                 return
             with self._lock:
-                lines, self._waiting = self._waiting, []
-                top = self._last
-            self._sync(b"".join(lines))
+                top = self._written
+            try:
+                os.fsync(self._file)
+            except OSError as error:
+                raise self._break(error) from error
             self._synced = top
 
-    def _sync(self, data: bytes) -> None:
-        try:
-            while data:
-                data = data[os.write(self._file, data) :]
-            os.fsync(self._file)
-        except OSError as error:
-            self._broken = JournalError(f"cannot write the journal {self.path}: {error.strerror}")
-            raise self._broken from error
+    def _break(self, error: OSError) -> JournalError:
+        self._broken = JournalError(f"cannot write the journal {self.path}: {error.strerror}")
+        return self._broken
 
 
 def _end_event(result: StepResult) -> dict[str, Json]:
