@@ -11,7 +11,7 @@ from reconciler import app
 from reconciler.cli.output import Output
 from reconciler.model.diagnostic import has_errors
 from reconciler.model.plan import Plan
-from reconciler.model.report import EXIT_CODES, Report
+from reconciler.model.report import EXIT_CODES, Outcome, Report
 from reconciler.render import as_json, text
 
 OK, ERROR, CHANGES, PARTLY, INTERRUPTED = 0, 1, 2, 5, 130
@@ -72,6 +72,11 @@ def apply(args: argparse.Namespace, out: Output) -> int:
     except KeyboardInterrupt:
         _write_report(args.report, Report("", "interrupted", (), "interrupted before the first write"), out)
         raise
+    except Exception as error:
+        outcome: Outcome = "partial" if out.session.writing else "failed"
+        message = out.redactor.text(f"internal error: {type(error).__name__}: {error}")
+        _write_report(args.report, Report("", outcome, (), message), out)
+        raise
     _write_report(args.report, report, out)
     out.result(_report_as(report.to_json(), args.format, Path()))
     return EXIT_CODES[report.outcome]
@@ -124,7 +129,7 @@ def _terminal() -> bool:
 def _confirm(made: Plan, args: argparse.Namespace, out: Output) -> None:
     if args.format != "text":
         out.say(text.plan_text(made).rstrip("\n"))
-    sys.stderr.write("Apply this plan? Only `yes` is taken for a yes: ")
+    sys.stderr.write("Apply this plan? Only yes is taken for a yes: ")
     sys.stderr.flush()
     if sys.stdin.readline().strip() != "yes":
         raise app.Failure("not applied: nothing was written")
