@@ -124,7 +124,7 @@ class _Run:
         touched |= {old for ident in touched for old in old_names(ident, steps)}
         scope = Scope(detail=touched, locations=locations_of(steps))
         catalog = self.catalogs[name]
-        return Tools(catalog, Reader(catalog, scope), self.retry, self.plan.plan_id)
+        return Tools(catalog, Reader(catalog, scope), self.retry, self.plan.plan_id, chains_of(steps))
 
     def _run(self, graph: Graph, holds: set[str]) -> None:
         skipped = [Ended(StepResult(s, "skipped")) for s in self.plan.steps if s.id in holds]

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from reconciler.catalog.base import Catalog, WriteContext, Written
-from reconciler.engine.chain import Link, Live, Place, describe, links_of
+from reconciler.engine.chain import Link, Live, Place, describe, links_of, position
 from reconciler.engine.explain import mismatch
 from reconciler.engine.journal import short_id
 from reconciler.engine.reader import Key, Reader, bug
@@ -32,6 +32,8 @@ class Tools:
     reader: Reader
     retry: Retry
     plan_id: str
+    chains: Mapping[ObjectKey, Sequence[Link]] = field(default_factory=dict)
+    """Per object, all steps of the plan on it."""
 
 
 @dataclass
@@ -83,7 +85,7 @@ def run_step(step: Step, tools: Tools, known: Lives | None = None) -> Ended:
     except CatalogError as error:
         return Ended(StepResult(step, "failed", _step_error(error), seconds=time.monotonic() - started))
     attempts = _Attempts(step, started, lives[links[-1].key].finding, None)
-    place = places(links, lives)
+    place = _place(step, links, lives, tools)
     if place == "after":
         return attempts.end("skipped", lives)
     if place == "elsewhere":
@@ -115,6 +117,17 @@ def places(links: Sequence[Link], lives: Lives) -> Place:
     return "between" if "between" in each or "after" in each else "before"
 
 
+def _place(step: Step, links: Sequence[Link], lives: Lives, tools: Tools) -> Place:
+    """Another run of the same plan may be a few steps ahead on this object: then this step holds."""
+    place = places(links, lives)
+    if place == "elsewhere" and len(links) == 1:
+        chain = tools.chains.get(step.key, ())
+        at = position(chain, lives[step.key])
+        if at is not None and any(link.step.id == step.id for link in chain[:at]):
+            return "after"
+    return place
+
+
 def _write_until_it_holds(step: Step, links: Sequence[Link], tools: Tools, attempts: _Attempts) -> Ended:
     landed = False
     while True:
@@ -125,7 +138,7 @@ def _write_until_it_holds(step: Step, links: Sequence[Link], tools: Tools, attem
             lives = read_live(links, tools)
         except CatalogError as unread:
             return attempts.end("unknown", {}, _unread(unread, error), landed=True)
-        place = places(links, lives)
+        place = _place(step, links, lives, tools)
         landed = landed or place in ("after", "between")
         if place == "after":
             return attempts.end("done", lives, landed=True)

@@ -43,6 +43,8 @@ class Backend:
     home: Ident = ("n",)
     """Where the tests put their tables: a namespace, or the root."""
     slow: bool = False
+    rows: bool = True
+    """False where there is nothing but names and schemas."""
     stride: int = 1
     """Tests that stop after each step stop after every n-th only, where a step costs much."""
 
@@ -121,7 +123,7 @@ V1 = {"manifest_enabled": "false"}
 V2 = {"dir_listing_enabled": "false"}
 
 BACKENDS = [
-    Backend("memory", memory_site),
+    Backend("memory", memory_site, rows=False),
     Backend("dir-default", LocalDir()),
     Backend("dir-default-root", LocalDir(), home=()),
     Backend("dir-v2", LocalDir(V2)),

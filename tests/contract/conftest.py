@@ -20,3 +20,10 @@ def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Lake:
     """A fresh, empty catalog, once for every backend."""
     backend: Backend = request.param
     return Lake(backend, backend.make(tmp_path, request.getfixturevalue), tmp_path)
+
+
+@pytest.fixture(params=[_param(b) for b in BACKENDS if b.rows])
+def stored(request: pytest.FixtureRequest, tmp_path: Path) -> Lake:
+    """The same, for tests about rows."""
+    backend: Backend = request.param
+    return Lake(backend, backend.make(tmp_path, request.getfixturevalue), tmp_path)

@@ -1,0 +1,220 @@
+"""Every kind of schema change on a table with rows: what is asked for happens, and no row is lost on the way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from contract.lake import Doc, Lake, held_back, table
+from contract.outsider import TableView
+from reconciler.model.report import Report
+
+START = {
+    "id": "int64 not null",
+    "small": "int32",
+    "big": "int64",
+    "text": "string",
+    "ratio": "float32",
+    "place": "struct<x: int32, y: int32>",
+    "at": "timestamp[ms, tz=UTC]",
+}
+ROWS: list[dict[str, Any]] = [
+    {"id": 1, "small": 7, "big": 70, "text": "a", "ratio": 0.5, "place": {"x": 1, "y": 2}, "at": None},
+    {"id": 2, "small": 8, "big": 2**40, "text": "b", "ratio": None, "place": {"x": 3, "y": 4}, "at": None},
+    {"id": 3, "small": 9, "big": 90, "text": None, "ratio": 1.5, "place": None, "at": None},
+]
+
+
+@pytest.fixture
+def filled(stored: Lake) -> Lake:
+    stored.reach([*stored.home(), table(stored.t("t"), START)])
+    stored.outsider.append(stored.t("t"), ROWS)
+    return stored
+
+
+def columns(**changes: Any) -> list[Doc]:
+    """The columns at the start with some changed: a type, a document, or None to leave one out."""
+    docs: list[Doc] = []
+    for name, type_ in {**START, **changes}.items():
+        if isinstance(type_, dict):
+            docs.append({"name": name, **type_})
+        elif type_ is not None:
+            text = type_.removesuffix(" not null")
+            docs.append({"name": name, "type": text} | ({} if text == type_ else {"nullable": False}))
+    return docs
+
+
+def reach(lake: Lake, docs: list[Doc], **spec: Any) -> tuple[Report, TableView]:
+    report = lake.reach([*lake.home(), table(lake.t("t"), docs, **spec)])
+    return report, lake.outsider.state().tables[lake.t("t")]
+
+
+def rows_with(**changes: Any) -> list[dict[str, Any]]:
+    """The rows at the start, each changed by a function of the row or with a column left out (None)."""
+    out = []
+    for row in ROWS:
+        new = {k: v for k, v in row.items() if not (k in changes and changes[k] is None)}
+        out.append(new | {k: f(row) for k, f in changes.items() if f is not None})
+    return sorted(out, key=str)
+
+
+def sorted_rows(view: TableView) -> list[dict[str, Any]]:
+    assert view.rows is not None
+    names = list(START)
+    order = {n: i for i, n in enumerate(names)}
+    return sorted((dict(sorted(r.items(), key=lambda kv: order.get(kv[0], 99))) for r in view.rows), key=str)
+
+
+def test_add_a_column(filled: Lake) -> None:
+    _, view = reach(filled, columns(extra={"type": "list<string>", "comment": "new"}))
+    assert sorted_rows(view) == rows_with(extra=lambda r: None)
+    assert view.schema is not None
+    assert view.schema.field("extra").metadata == {b"comment": b"new"}
+
+
+def test_a_new_column_without_nulls_is_unsupported(filled: Lake) -> None:
+    plan = filled.plan([*filled.home(), table(filled.t("t"), columns(extra="int32 not null"))])
+    ((_, _, verdict, _),) = held_back(plan)
+    assert verdict == "unsupported"
+    assert "default" in plan.steps[0].reason
+    filled.unchanged_by(lambda: filled.apply(plan))
+
+
+def test_rename_a_column(filled: Lake) -> None:
+    _, view = reach(filled, columns(text=None, words={"type": "string", "renamedFrom": "text"}))
+    assert view.rows is not None
+    assert {r["id"]: r["words"] for r in view.rows} == {1: "a", 2: "b", 3: None}
+    assert view.schema is not None
+    assert "text" not in view.schema.names
+
+
+def test_rename_inside_a_struct(filled: Lake) -> None:
+    fields = [{"name": "lon", "type": "int32", "renamedFrom": "x"}, {"name": "y", "type": "int32"}]
+    _, view = reach(filled, columns(place={"type": "struct", "fields": fields}))
+    assert view.rows is not None
+    by_id = {r["id"]: r["place"] for r in view.rows}
+    assert by_id == {1: {"lon": 1, "y": 2}, 2: {"lon": 3, "y": 4}, 3: None}
+
+
+def test_a_new_column_under_the_old_name_is_refused(filled: Lake) -> None:
+    docs = columns(small="string", middle={"type": "int32", "renamedFrom": "small"})
+    assert filled.refusals([*filled.home(), table(filled.t("t"), docs)]) == ["M422"]
+
+
+def test_drop_a_column_only_when_allowed(filled: Lake) -> None:
+    docs = columns(text=None)
+    plan = filled.plan([*filled.home(), table(filled.t("t"), docs)])
+    assert held_back(plan) == [("drop_columns", filled.t("t"), "blocked", "allow:drop_column")]
+    filled.unchanged_by(lambda: filled.apply(plan))
+    before = filled.outsider.state().tables[filled.t("t")]
+    report, view = reach(filled, docs, allow=["drop_column"])
+    assert sorted_rows(view) == rows_with(text=None)
+    (step,) = [s for s in report.steps if s.step.action == "drop_columns"]
+    assert step.tag is not None
+    assert filled.outsider.tagged(filled.t("t"), step.tag).rows == before.rows
+    assert (step.version_before, step.version_after) != (None, None)
+    assert step.version_before is not None
+    assert step.version_after is not None
+    assert step.version_after > step.version_before
+
+
+def test_at_least_leaves_columns_of_others(filled: Lake) -> None:
+    report, view = reach(filled, columns(text=None), schemaMode="at_least")
+    assert report.outcome == "no_changes"
+    assert sorted_rows(view) == rows_with()
+
+
+@pytest.mark.parametrize(
+    ("column", "type_"),
+    [("small", "int64"), ("ratio", "float64"), ("text", "large_string"), ("at", "timestamp[us, tz=UTC]")],
+)
+def test_widen(filled: Lake, column: str, type_: str) -> None:
+    report, view = reach(filled, columns(**{column: type_}))
+    assert sorted_rows(view) == rows_with()
+    (step,) = [s for s in report.steps if s.step.action == "alter_columns"]
+    assert step.tag is not None
+    old = filled.outsider.tagged(filled.t("t"), step.tag)
+    assert old.schema is not None
+    assert view.schema is not None
+    assert old.schema.field(column).type != view.schema.field(column).type
+
+
+def test_widening_keeps_comment_and_metadata(filled: Lake) -> None:
+    notes = {"comment": "c", "metadata": {"a": "b"}}
+    reach(filled, columns(small={"type": "int32", **notes}))
+    _, view = reach(filled, columns(small={"type": "int64", **notes}))
+    assert view.schema is not None
+    assert view.schema.field("small").metadata == {b"comment": b"c", b"a": b"b"}
+
+
+def test_narrow_only_when_allowed(filled: Lake) -> None:
+    docs = columns(small="int16")
+    plan = filled.plan([*filled.home(), table(filled.t("t"), docs)])
+    assert held_back(plan) == [("alter_columns", filled.t("t"), "blocked", "allow:narrow_type")]
+    filled.unchanged_by(lambda: filled.apply(plan))
+    _, view = reach(filled, docs, allow=["narrow_type"])
+    assert sorted_rows(view) == rows_with()
+
+
+def test_narrow_that_would_lose_a_value_fails_and_changes_nothing(filled: Lake) -> None:
+    docs = [*filled.home(), table(filled.t("t"), columns(big="int32"), allow=["narrow_type"])]
+    before = filled.outsider.state().comparable()
+    report = filled.apply(filled.plan(docs))
+    (step,) = report.steps
+    assert (step.status, step.error and step.error.name) == ("failed", "TableSchemaValidationError")
+    assert filled.outsider.state().comparable() == before
+    assert report.outcome == "failed"
+
+
+def test_no_nulls_any_more_only_when_allowed_and_true(filled: Lake) -> None:
+    docs = columns(small="int32 not null", text="string not null")
+    plan = filled.plan([*filled.home(), table(filled.t("t"), docs)])
+    assert held_back(plan) == [("alter_columns", filled.t("t"), "blocked", "allow:set_not_null")]
+    before = filled.outsider.state().comparable()
+    report = filled.apply(filled.plan([*filled.home(), table(filled.t("t"), docs, allow=["set_not_null"])]))
+    (step,) = report.steps
+    assert step.status == "failed"
+    assert step.error is not None
+    assert "text" in step.error.message or "null" in step.error.message.lower()
+    assert filled.outsider.state().comparable() == before
+    _, view = reach(filled, columns(small="int32 not null"), allow=["set_not_null"])
+    assert view.schema is not None
+    assert not view.schema.field("small").nullable
+    assert sorted_rows(view) == rows_with()
+
+
+def test_allow_nulls(filled: Lake) -> None:
+    _, view = reach(filled, columns(id="int64"))
+    assert view.schema is not None
+    assert view.schema.field("id").nullable
+    assert sorted_rows(view) == rows_with()
+
+
+def test_what_lance_cannot_do_in_place_waits_for_the_data_plane(filled: Lake) -> None:
+    docs = columns(text="int64", place="struct<x: int32, y: int32, z: int32>")
+    plan = filled.plan([*filled.home(), table(filled.t("t"), docs)])
+    assert {(s.plane, s.verdict, s.blocked_by) for s in plan.steps} == {("data", "blocked", "data_plane")}
+    filled.unchanged_by(lambda: filled.apply(plan))
+
+
+def test_everything_at_once(filled: Lake) -> None:
+    docs = columns(
+        small="int64",
+        big={"type": "int64", "comment": "large"},
+        text=None,
+        words={"type": "large_string", "renamedFrom": "text"},
+        ratio=None,
+        extra="string",
+        id="int64",
+    )
+    _, view = reach(filled, docs, allow=["drop_column"], config={"a": "b"}, schemaMetadata={"s": "t"})
+    assert view.rows is not None
+    assert sorted((r["id"], r["small"], r["words"], r["extra"]) for r in view.rows) == [
+        (1, 7, "a", None),
+        (2, 8, "b", None),
+        (3, 9, None, None),
+    ]
+    assert view.schema is not None
+    assert "ratio" not in view.schema.names
+    assert (view.config, view.schema.metadata) == ({"a": "b"}, {b"s": b"t"})
