@@ -13,7 +13,7 @@ import random
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from reconciler.catalog.directory_rows import Row, Rows
@@ -48,6 +48,17 @@ class _Scan:
     finished: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    """A version of `__manifest`, taken apart. Data files have random names, so a version of the same number in a
+    `__manifest` that somebody made anew is never taken for this one."""
+
+    version: int
+    files: tuple[str, ...]
+    table: Any
+    rows: dict[str, Row]
+
+
 class Manifest:
     def __init__(self, storage: Storage, datasets: Datasets) -> None:
         self._storage = storage
@@ -58,6 +69,7 @@ class Manifest:
         self._waiting: _Scan | None = None
         self._scanning = False
         self._changed = threading.Condition()
+        self._last: _Loaded | None = None
 
     def rows(self) -> Rows:
         """All rows now. A scan that starts after this call serves every caller that waits, an older one nobody."""
@@ -89,8 +101,8 @@ class Manifest:
                 self._changed.notify_all()
 
     def _load(self, again: bool = False) -> tuple[Any, Any, dict[str, Row]]:
-        """The dataset (None: there is none yet), its table, its rows by id."""
-        self._datasets.stats.count("manifest_scans")
+        """The dataset (None: there is none yet), its table, its rows by id. The latest version is always asked for;
+        what is in it is only read again when it is another one than last time."""
         try:
             dataset = self._datasets.open(self._uri)
             self._datasets.stats.count("opens", -1)
@@ -100,7 +112,13 @@ class Manifest:
                 raise CatalogError(error.code, self._broken(error.message)) from error
             if again:
                 raise CatalogError(Code.INTERNAL, self._broken("no version of it can be opened")) from error
+            self._datasets.stats.count("manifest_scans")
             return self._none()
+        files = _files(dataset)
+        last = self._last
+        if last is not None and (last.version, last.files) == (dataset.version, files):
+            return dataset, last.table, last.rows
+        self._datasets.stats.count("manifest_scans")
         try:
             table = dataset.to_table()
             columns = [table.column(name).to_pylist() for name in _COLUMNS]
@@ -111,6 +129,7 @@ class Manifest:
             code = failed.code if failed.retryable else Code.INTERNAL
             raise CatalogError(code, self._broken(clean(str(error)))) from error
         rows = {key: Row(key, kind, place, notes, key) for key, kind, place, notes in zip(*columns, strict=True)}
+        self._last = _Loaded(dataset.version, files, table, rows)
         return dataset, table, rows
 
     def _none(self) -> tuple[Any, Any, dict[str, Row]]:
@@ -208,15 +227,16 @@ class Manifest:
             raise CatalogError(Code.INTERNAL, f"{self._uri} has two rows with one object_id: repair it first")
         new = pa.Table.from_pylist(_values(changed, table, set(gone)), schema=table.schema)
         options = self._datasets.storage_options
+        whole = pa.concat_tables([kept, new])
         fragments = write_fragments(
-            pa.concat_tables([kept, new]),
+            whole,
             self._uri,
             schema=table.schema,
             mode="overwrite",
             data_storage_version=dataset.data_storage_version,
             storage_options=options,
         )
-        LanceDataset.commit(
+        done = LanceDataset.commit(
             dataset,
             LanceOperation.Overwrite(table.schema, fragments),
             read_version=dataset.version,
@@ -224,6 +244,8 @@ class Manifest:
             storage_options=options,
         )
         self._datasets.stats.count("writes")
+        origins = {key: replace(row, origin=key) for key, row in rows.items() if before.get(key) is not row}
+        self._last = _Loaded(done.version, _files(done), whole, {**rows, **origins})
 
     def _create(self) -> Any:
         import lance
@@ -237,6 +259,10 @@ class Manifest:
                 data_storage_version=FILE_VERSION,
                 storage_options=self._datasets.storage_options,
             )
+
+
+def _files(dataset: Any) -> tuple[str, ...]:
+    return tuple(file.path for fragment in dataset.get_fragments() for file in fragment.data_files())
 
 
 def _values(changed: list[Row], table: Any, gone: set[str]) -> list[dict[str, Any]]:
