@@ -99,7 +99,7 @@ def desired_state(d: Dice, management: Management, most_tables: int = 4) -> Desi
         chosen |= {i[:n] for i in (*chosen, *tables) for n in range(1, len(i))}
     ns = {i: wanted_namespace(d, n, i) for n, i in enumerate(sorted(chosen), 1)}
     ts = {i: wanted_table(d, n, i) for n, i in enumerate(tables, 1)}
-    return desired(management, *_valid(ns, ts, management))
+    return desired(management, *keep_valid(ns, ts, management))
 
 
 def desired(management: Management, ns: Mapping[Ident, DesiredNamespace], ts: Mapping[Ident, DesiredTable]) -> Desired:
@@ -107,7 +107,7 @@ def desired(management: Management, ns: Mapping[Ident, DesiredNamespace], ts: Ma
     return Desired({"lake": spec}, {"lake": ns}, {"lake": ts}, "sha256:0")
 
 
-def _valid(
+def keep_valid(
     ns: dict[Ident, DesiredNamespace], ts: dict[Ident, DesiredTable], management: Management
 ) -> tuple[dict[Ident, DesiredNamespace], dict[Ident, DesiredTable]]:
     ignored = matcher(management.ignore)
@@ -192,6 +192,8 @@ def live_state(d: Dice, want: Desired) -> Snapshot:
     if not d.one_in(16):
         spaces |= {i[:n] for i in (*spaces, *tables) for n in range(1, len(i))}
     tables = {i for i in tables if i not in spaces}
+    if "a.x" in want.catalogs["lake"].management.ignore:
+        tables.discard(("a", "x"))  # Hidden objects have no kind: a hidden table would pass for a parent.
     return Snapshot(
         {i: live_namespace(d, wanted_ns.get(i)) for i in sorted(spaces)},
         {i: live_table(d, i, _wanted_of(i, wanted_ts)) for i in sorted(tables)},
@@ -233,7 +235,9 @@ GAPS: tuple[Ident, ...] = (("a",), ("a", "x"), ("b", "x"), ())
 def roll_case(d: Dice, gaps: bool = True, data_plane: bool | None = None) -> Case:
     options = plan_options(d, data_plane)
     missing = tuple(Gap(d.pick(GAPS), Code.SERVICE_UNAVAILABLE, "page 2 failed") for _ in range(gaps and d.one_in(8)))
-    want = desired_state(d, management(d))
+    rules = management(d)
+    missing = tuple(g for g in missing if not matcher(rules.ignore)(g.ident))
+    want = desired_state(d, rules)
     return Case(want, live_state(d, want), missing, options)
 
 
