@@ -227,7 +227,7 @@ class Manifest:
             raise CatalogError(Code.INTERNAL, f"{self._uri} has two rows with one object_id: repair it first")
         new = pa.Table.from_pylist(_values(changed, table, set(gone)), schema=table.schema)
         options = self._datasets.storage_options
-        whole = pa.concat_tables([kept, new])
+        whole = pa.concat_tables([kept, new]).combine_chunks()
         fragments = write_fragments(
             whole,
             self._uri,
