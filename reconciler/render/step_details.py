@@ -19,7 +19,7 @@ def details(step: Step) -> Iterator[str]:
     match change:
         case c.CreateNamespace() | c.DeclareTable():
             yield from _set("", change.properties, {})
-            yield from _marks(change.marks, {})
+            yield from _marks(change.marks, {"owner": change.marks.owner})
             if isinstance(change, c.DeclareTable) and change.location is not None:
                 yield f"+ location = {quoted(change.location)}"
         case c.UpdateNamespace() | c.UpdateTable():
@@ -51,18 +51,18 @@ def _dataset(change: c.UpdateDataset, before: Mapping[str, Any]) -> Iterator[str
 def _columns_and_indexes(change: c.Change, before: Mapping[str, Any]) -> Iterator[str]:
     match change:
         case c.CreateDataset():
-            yield from (f"+ {_column(f)}" for f in change.fields)
+            yield from (f"+ column {_column(f)}" for f in change.fields)
             yield from _set("config ", change.config, {})
             yield from _set("schema metadata ", change.schema_metadata, {})
         case c.AddColumns() | c.BackfillColumns():
-            yield from (f"+ {_column(f)}" for f in change.fields)
+            yield from (f"+ column {_column(f)}" for f in change.fields)
         case c.RewriteColumns():
-            yield from (f"~ {_column(f)}" for f in change.fields)
+            yield from (f"~ column {_column(f)}" for f in change.fields)
         case c.AlterColumns():
             old = before.get("columns")
             yield from (_alteration(a, old if isinstance(old, dict) else {}) for a in change.columns)
         case c.DropColumns():
-            yield from (f"- {safe(path)}" for path in change.paths)
+            yield from (f"- column {safe(path)}" for path in change.paths)
         case c.CreateIndex():
             yield f"+ index {_index(change.index)}"
         case c.DropIndex():
@@ -92,7 +92,7 @@ def _marks(marks: Marks, old: Mapping[str, Any]) -> Iterator[str]:
     if marks.owner != old.get("owner"):
         yield from _merge("", {"owner": marks.owner}, old)
     if marks.protect != old.get("protect", False):
-        yield f"~ protect: {quoted(old.get('protect', False))} -> {quoted(marks.protect)}"
+        yield "+ protected" if marks.protect else "- protected"
 
 
 def _column(f: Field) -> str:
@@ -109,7 +109,7 @@ def _alteration(a: c.ColumnAlteration, old: Mapping[str, Any]) -> str:
         parts.append(f"{safe(known)} -> {safe(str(a.type))}" if isinstance(known, str) else f"-> {safe(str(a.type))}")
     if a.nullable is not None:
         parts.append("nullable" if a.nullable else "not null")
-    return f"~ {safe(a.path)}: {', '.join(parts)}"
+    return f"~ column {safe(a.path)}: {', '.join(parts)}"
 
 
 def _index(index: Index) -> str:

@@ -1,4 +1,4 @@
-"""Plans, reports and diagnostics for people. Deterministic; every step gives at least one line."""
+"""Plans, reports and diagnostics for people. Deterministic; every object that changes gives at least one line."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from reconciler.render.safe_text import safe
 from reconciler.render.step_details import details
 
 CREATES = frozenset({"create_namespace", "declare_table", "create_dataset", "add_columns", "create_index"})
+NEW = frozenset({"create_namespace", "declare_table", "create_dataset"})
+TOLD = frozenset({"adopt", "rename_table", "rename_namespace"})
 REMOVES = frozenset({"drop_namespace", "deregister_table", "drop_columns", "drop_index"})
 _COLOURS = {"+": "32", "~": "33", "-": "31", "!": "35", "?": "36"}
 
@@ -34,19 +36,45 @@ def _plan_lines(plan: Plan, color: bool) -> Iterator[str]:
 
 
 def _catalog_lines(name: str, catalog: CatalogSummary, steps: Sequence[Step], color: bool) -> Iterator[str]:
-    yield f"Catalog {safe(name)} ({safe(catalog.type)}: {catalog.namespaces} namespaces, {catalog.tables} tables)"
+    size = f"{_count(catalog.namespaces, 'namespace')}, {_count(catalog.tables, 'table')}"
+    yield f"Catalog {safe(name)} ({safe(catalog.type)}: {size})"
     for problem in catalog.problems:
         yield f"  incomplete: {safe(problem)}"
+    for key, its_steps in _by_object(steps):
+        symbol = _object_symbol(its_steps)
+        yield _painted(f"  {symbol} {_object(key)}", symbol, color)
+        for step in its_steps:
+            yield from _step_lines(step, color)
+
+
+def _by_object(steps: Sequence[Step]) -> Iterable[tuple[ObjectKey, list[Step]]]:
+    """In order of their first step; what is created and what is deleted under one name stay apart."""
+    groups: dict[tuple[ObjectKey, bool], list[Step]] = {}
     for step in steps:
-        yield from _step_lines(step, color)
+        groups.setdefault((step.key, step.deletes), []).append(step)
+    return ((key, its_steps) for (key, _), its_steps in groups.items())
+
+
+def _object_symbol(steps: Sequence[Step]) -> str:
+    allowed = [s for s in steps if s.verdict == "allowed"]
+    if not allowed:
+        return "!" if any(s.verdict == "blocked" for s in steps) else "?"
+    if any(s.deletes for s in allowed):
+        return "-"
+    return "+" if any(s.action in NEW for s in allowed) else "~"
 
 
 def _step_lines(step: Step, color: bool) -> Iterator[str]:
+    """What changes; and in words when the step is held back, could lose something, or has nothing else to show."""
     symbol = symbol_of(step)
-    held = "" if step.verdict == "allowed" else f"{step.verdict}: "
-    yield _painted(f"  {symbol} {_object(step.key)}  {step.action}  {held}{safe(step.reason)}", symbol, color)
-    for line in details(step):
-        yield _painted(f"      {line}", line[0], color)
+    lines = list(details(step))
+    if step.verdict != "allowed":
+        yield _painted(f"      {symbol} {step.action} {step.verdict}: {safe(step.reason)}", symbol, color)
+    elif step.risk in ("destructive", "rewrite") or step.action in TOLD or (not lines and step.action not in NEW):
+        yield _painted(f"      {symbol} {step.action}: {safe(step.reason)}", symbol, color)
+    indent = "        " if step.verdict != "allowed" else "      "
+    for line in lines:
+        yield _painted(f"{indent}{line}", line[0], color)
 
 
 def symbol_of(step: Step) -> str:
@@ -57,6 +85,10 @@ def symbol_of(step: Step) -> str:
 
 def _object(key: ObjectKey) -> str:
     return f"{key.kind.lower()} {safe(dotted(key.ident))}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _listed(title: str, keys: Sequence[ObjectKey]) -> Iterator[str]:
