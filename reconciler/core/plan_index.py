@@ -54,4 +54,4 @@ def create_indexes(d: Drafter, want: DesiredTable) -> None:
             reason = f"index {index.name} needs column {index.column}, whose step is held back"
             d.refuse(change, "safe", Block(PARENT_BLOCKED, reason))
         else:
-            d.propose(change, "safe", f"index {index.name} is declared and not there")
+            d.propose(change, "safe", f"index {index.name} does not exist yet")

@@ -27,7 +27,7 @@ def plan_namespace(context: Context, want: DesiredNamespace, found: Finding, blo
         applied = diff_map(want.properties, EMPTY, (), ignored, "properties").applied if holds else ()
         marks = Marks(context.owner, bool(want.protect), applied)
         properties = {k: want.properties[k] for k in applied}
-        d.propose(CreateNamespace(want.ident, properties, marks), "safe", "declared and not there")
+        d.propose(CreateNamespace(want.ident, properties, marks), "safe", "not in the catalog yet")
     elif isinstance(found, Present) and isinstance(found.state, NamespaceState):
         _existing(d, want, found.state, ignored, holds)
     if not holds and want.properties and not isinstance(found, Unreadable):

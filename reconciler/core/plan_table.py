@@ -48,7 +48,7 @@ def plan_table(
         )
     elif isinstance(found, Absent):
         d.propose(
-            DeclareTable(want.ident, *_new_entry(context, want, ignored, holds)), "safe", "declared and not there"
+            DeclareTable(want.ident, *_new_entry(context, want, ignored, holds)), "safe", "not in the catalog yet"
         )
     if not holds and want.properties and diff_map(want.properties, EMPTY, (), ignored, "properties"):
         change = UpdateTable(want.ident, dict(sorted(want.properties.items())), (), Marks(context.owner))
@@ -103,5 +103,5 @@ def _dataset(d: Drafter, want: DesiredTable, where: Standing) -> None:
             d.context.owner,
             expected_applied(want),
         )
-        if d.propose(change, "safe", "declared without data yet: the empty dataset"):
+        if d.propose(change, "safe", "no data yet: an empty dataset is written"):
             create_indexes(d, want)
