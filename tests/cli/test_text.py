@@ -19,6 +19,7 @@ from reconciler.render.text import diagnostics_text, plan_text, report_text
 EVIL = "x\x1b[2J\u202e\n\r\x07\x00"
 FIELD = Field("n", parse_type("int64"), False)
 MARKS = Marks("us")
+FILLED = Field("n", parse_type("int8"), default="1 + 1")
 CHANGES: list[tuple[c.Change, Json, str]] = [
     (c.CreateNamespace(("a",), {"k": "v"}, MARKS), None, '+ k = "v"'),
     (c.UpdateNamespace(("a",), {"k": "v"}, ("z",), MARKS), {"properties": {"k": "u", "z": "1"}}, '~ k: "u" -> "v"'),
