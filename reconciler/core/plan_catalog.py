@@ -122,11 +122,14 @@ class _Planner:
             d.now = old = self.world.namespaces[source]
             owner = old.state.marks.owner if isinstance(old, Present) else self.context.owner
             d.block = standing(self.context, owner)[1] or self._find("Namespace", want, self.world.tables)[1]
-            d.block = d.block or move_block(self.context, self.world, self.snapshot, source, want.ident)
+            d.block = d.block or self._move_block(source, want.ident)
             d.propose(change, "metadata", f"renamed from {dotted(source)}", {"id": [*source]})
             if d.drafts[0].verdict != "allowed":
                 self.held[want.ident] = self.stuck[source] = parent_block(f"the rename of {dotted(source)}")
         self._take(d)
+
+    def _move_block(self, source: Ident, target: Ident) -> Block | None:
+        return move_block(self.context, self.world, self.snapshot, frozenset(self._present()), source, target)
 
     def _old_name(self, want: DesiredObject, live: Mapping[Ident, Present | Unreadable]) -> Ident | None:
         """Where the object that is to get this name is now, or None when there is nothing to rename."""

@@ -6,9 +6,10 @@ A rename of a namespace moves everything inside, so an object below it goes by t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 
 from reconciler.core.draft import Block, Context
+from reconciler.core.ownership import standing
 from reconciler.core.world import World
 from reconciler.model.desired import DesiredNamespace
 from reconciler.model.ident import Ident, dotted, is_below
@@ -41,8 +42,11 @@ def _names(ident: Ident, moves: list[tuple[Ident, Ident]]) -> Iterator[Ident]:
             yield from _names(target + ident[len(source) :], moves[:i] + moves[i + 1 :])
 
 
-def move_block(context: Context, world: World, snapshot: Snapshot, source: Ident, target: Ident) -> Block | None:
-    """Why the namespace may not be moved although it is ours: moving it changes the name of all that is inside."""
+def move_block(
+    context: Context, world: World, snapshot: Snapshot, declared: Container[Ident], source: Ident, target: Ident
+) -> Block | None:
+    """Why the namespace may not be moved although it is ours: moving it changes the name of all that is inside.
+    `declared`: the identifiers of everything that is to be present."""
     found = world.namespaces[source]
     if isinstance(found, Unreadable):
         return Block(UNREADABLE, f"{dotted(source)} exists but cannot be read: {found.message}")
@@ -50,14 +54,22 @@ def move_block(context: Context, world: World, snapshot: Snapshot, source: Ident
         return Block(RENAME_CONFLICT, f"{dotted(source)} cannot be moved into itself")
     if not snapshot.complete_below(source):
         return Block(INCOMPLETE, f"the listing of {dotted(source)} is incomplete: what is inside would move too")
-    for ident, inside in sorted([*world.namespaces.items(), *world.tables.items()], key=lambda item: item[0]):
-        if is_below(ident, source) and not _ours(context, inside):
+    for ident in world.below(source):
+        if ident in declared:
+            return Block(
+                RENAME_CONFLICT, f"{dotted(ident)} is declared and would lose its name: declare it below the new one"
+            )
+        inside = world.namespaces.get(ident) or world.tables.get(ident)
+        if inside is None:
+            return Block(NOT_OWNED, f"{dotted(ident)} is inside and ignored: it would get another name")
+        if not _movable(context, inside, target + ident[len(source) :] in declared):
             return Block(NOT_OWNED, f"{dotted(ident)} is inside and not ours: it would get another name")
-    hidden = sorted(i for i in snapshot.hidden if is_below(i, source))
-    if hidden:
-        return Block(NOT_OWNED, f"{dotted(hidden[0])} is inside and ignored: it would get another name")
     return None
 
 
-def _ours(context: Context, found: Present | Unreadable) -> bool:
-    return isinstance(found, Present) and found.state.marks.owner == context.owner
+def _movable(context: Context, found: Present | Unreadable, declared: bool) -> bool:
+    """Ours, or to be taken in this plan."""
+    if isinstance(found, Unreadable):
+        return False
+    where, _ = standing(context, found.state.marks.owner)
+    return where == "owned" or (where == "adopting" and declared)

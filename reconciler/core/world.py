@@ -5,7 +5,7 @@ Each change maps a state to the states after each of its writes; the last one is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -45,6 +45,12 @@ class World:
 
     def children(self, ident: Ident) -> Sequence[str]:
         return sorted(child[-1] for child in self._inside.get(ident, ()))
+
+    def below(self, ident: Ident) -> Iterator[Ident]:
+        """Everything inside, at any depth, in order; ignored objects too."""
+        for child in sorted(self._inside.get(ident, ())):
+            yield child
+            yield from self.below(child)
 
     def find(self, kind: str, ident: Ident) -> Finding:
         if kind == "Namespace":

@@ -49,7 +49,7 @@ def type_from(value: Any) -> ArrowType:
 def _annotated(type_: ArrowType) -> bool:
     match type_:
         case Struct(fields):
-            return any(f.comment or f.metadata or f.renamed_from or f.default or _annotated(f.type) for f in fields)
+            return any(_says_more(f) or _annotated(f.type) for f in fields)
         case ListOf():
             return _annotated(type_.item)
         case MapOf():
@@ -58,6 +58,11 @@ def _annotated(type_: ArrowType) -> bool:
             return _annotated(type_.value)
         case _:
             return False
+
+
+def _says_more(f: Field) -> bool:
+    """An empty comment is a comment."""
+    return f.comment is not None or bool(f.metadata) or f.renamed_from is not None or f.default is not None
 
 
 def field_json(f: Field) -> dict[str, Json]:

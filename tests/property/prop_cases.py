@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 from prop_columns import COLUMNS, KEYS, columns, indexes, near, small_map
@@ -39,7 +39,7 @@ IGNORABLE = (
 D = TypeVar("D", DesiredNamespace, DesiredTable)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Case:
     desired: Desired
     live: Snapshot
@@ -50,6 +50,23 @@ class Case:
     @property
     def management(self) -> Management:
         return self.desired.catalogs["lake"].management
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(repr(self))
+
+    def __repr__(self) -> str:
+        """For a failing test: one line per object, defaults left out."""
+
+        def told(value: object) -> str:
+            shown = {k: getattr(value, k) for k in value.__dataclass_fields__ if k not in ("catalog", "source")}
+            return ", ".join(f"{k}={v!r}" for k, v in shown.items() if v not in (None, (), {}, False))
+
+        wanted = (*self.desired.namespaces["lake"].values(), *self.desired.tables["lake"].values())
+        lines = [f"options {told(self.options)}", f"management {told(self.management)}"]
+        lines += [f"gap {g.ident}" for g in self.gaps]
+        lines += [f"want {type(o).__name__[7:].lower()} {told(o)}" for o in wanted]
+        lines += [f"live {i} {f}" for i, f in (*self.live.namespaces.items(), *self.live.tables.items())]
+        return "Case:\n  " + "\n  ".join(lines)
 
 
 # -- desired ----------------------------------------------------------------------------------------------------------
@@ -148,8 +165,8 @@ def marks(d: Dice, properties: Mapping[str, str]) -> Marks:
     return Marks(owner, d.one_in(8), () if owner is None or d.one_in(4) else tuple(sorted(applied)))
 
 
-def live_namespace(d: Dice, want: DesiredNamespace | None) -> Present | Unreadable:
-    if d.one_in(12):
+def live_namespace(d: Dice, want: DesiredNamespace | None, seen: bool) -> Present | Unreadable:
+    if d.one_in(12) and seen:
         return Unreadable(Code.PERMISSION_DENIED, "no permission")
     properties = small_map(d) if want is None or d.one_in(2) else want.properties
     return Present(NamespaceState(properties, marks(d, properties)))
@@ -192,10 +209,11 @@ def live_state(d: Dice, want: Desired) -> Snapshot:
     if not d.one_in(16):
         spaces |= {i[:n] for i in (*spaces, *tables) for n in range(1, len(i))}
     tables = {i for i in tables if i not in spaces}
-    if "a.x" in want.catalogs["lake"].management.ignore:
+    hidden = matcher(want.catalogs["lake"].management.ignore)
+    if hidden(("a", "x")):
         tables.discard(("a", "x"))  # Hidden objects have no kind: a hidden table would pass for a parent.
     return Snapshot(
-        {i: live_namespace(d, wanted_ns.get(i)) for i in sorted(spaces)},
+        {i: live_namespace(d, wanted_ns.get(i), not hidden(i)) for i in sorted(spaces)},
         {i: live_table(d, i, _wanted_of(i, wanted_ts)) for i in sorted(tables)},
     )
 

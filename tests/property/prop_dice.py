@@ -40,5 +40,6 @@ class Dice:
         return [left.pop(self.roll(len(left))) for _ in range(count)]
 
 
-def rolled(make: Callable[[Dice], T]) -> st.SearchStrategy[T]:
-    return st.binary(min_size=LENGTH, max_size=LENGTH).map(lambda tape: make(Dice(tape)))
+@st.composite
+def rolled(draw: st.DrawFn, make: Callable[[Dice], T]) -> T:
+    return make(Dice(draw(st.binary(min_size=LENGTH, max_size=LENGTH))))
