@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from reconciler.model.desired import DesiredObject
 from reconciler.model.plan import Json
+from reconciler.model.state import DESCRIPTION_KEY
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,12 @@ class MapDiff:
 
     def before(self, live: Mapping[str, str]) -> dict[str, Json]:
         return {k: live.get(k) for k in (*self.set, *self.unset)}
+
+
+def ignored_paths(want: DesiredObject) -> frozenset[str]:
+    """`ignoreDifferences`, with `description` as the property that it is."""
+    paths = frozenset(want.ignore_differences)
+    return paths | {f"properties.{DESCRIPTION_KEY}"} if DESCRIPTION_KEY in paths else paths
 
 
 def diff_map(

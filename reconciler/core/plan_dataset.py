@@ -38,7 +38,7 @@ def _update(d: Drafter, want: DesiredTable, renames: dict[str, str], bookkeeping
     config = diff_map(want.config, live.config, ours.config, ignored, "config")
     schema = diff_map(want.schema_metadata, live.schema_metadata, ours.schema, ignored, "schemaMetadata")
     fields = _field_changes(want, live.fields, ours, renames)
-    applied = expected_applied(want, live.fields)
+    applied = tuple(sorted({*expected_applied(want, live.fields), *_still_ours(want, live, ours)}))
     record = _definitions(d, want)
     marks_differ = bookkeeping and (live.applied != applied or live.owner != d.context.owner or record)
     if not (config or schema or fields or marks_differ):
@@ -53,6 +53,14 @@ def _update(d: Drafter, want: DesiredTable, renames: dict[str, str], bookkeeping
         wanted_indexes(want) if record else None,
     )
     d.propose(change, "metadata", _reason(config, schema, fields), _before(live, change))
+
+
+def _still_ours(want: DesiredTable, live: DatasetState, ours: Applied) -> list[str]:
+    """Indexes that we made, that the manifest lost and whose drop is held back: forgotten now, they would never go."""
+    if "indexes" in want.ignore_differences:
+        return []
+    declared = {i.name for i in want.indexes}
+    return [f"index:{i.name}" for i in live.indexes if i.name in ours.indexes and i.name not in declared]
 
 
 def _definitions(d: Drafter, want: DesiredTable) -> bool:

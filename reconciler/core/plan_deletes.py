@@ -99,11 +99,14 @@ def hold_back_over_threshold(drafts: Iterable[Draft], management: Management, ow
     limit = (
         f"thresholds.deletes allows {management.max_deletes}"
         if many
-        else f"thresholds.deletePercent allows {management.max_delete_percent:g} %, these are {share:.0f} %"
+        else f"thresholds.deletePercent allows {management.max_delete_percent:g} %, these are {share:.3g} %"
     )
-    reason = f"{plural(len(deletes), 'object')} of the {owned} we own would be deleted; {limit}: nothing is applied"
+    reason = (
+        f"{plural(len(deletes), 'object')} of the {owned} we own would be deleted; {limit}: nothing is applied. "
+        "If this is meant, raise management.thresholds of the catalog"
+    )
     for d in deletes:
-        d.verdict, d.blocked_by, d.reason = "blocked", THRESHOLD, f"{d.reason}; {reason}"
+        d.verdict, d.blocked_by, d.reason = "blocked", THRESHOLD, reason
         d.yields, d.via = d.expect, ()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reconciler.core.diff_properties import MapDiff, diff_map
+from reconciler.core.diff_properties import MapDiff, diff_map, ignored_paths
 from reconciler.core.draft import Block, Context, Drafter
 from reconciler.core.ownership import standing
 from reconciler.core.text import changed_keys
@@ -18,7 +18,7 @@ def plan_namespace(context: Context, want: DesiredNamespace, found: Finding, blo
     """No drafts and a finding that is not ours means: as declared, but unowned."""
     allow = frozenset(want.allow) | context.options.allow
     d = Drafter(context, want.source, found, allow, block)
-    ignored = frozenset(want.ignore_differences)
+    ignored = ignored_paths(want)
     holds = context.capabilities.holds_properties("Namespace", want.ident)
     if isinstance(found, Unreadable):
         stuck = Block(UNREADABLE, f"it exists but cannot be read: {found.message}")
@@ -30,9 +30,12 @@ def plan_namespace(context: Context, want: DesiredNamespace, found: Finding, blo
         d.propose(CreateNamespace(want.ident, properties, marks), "safe", "not in the catalog yet")
     elif isinstance(found, Present) and isinstance(found.state, NamespaceState):
         _existing(d, want, found.state, ignored, holds)
-    if not holds and want.properties and not isinstance(found, Unreadable):
-        change = UpdateNamespace(want.ident, want.properties, (), Marks(context.owner))
-        d.propose(change, "metadata", "properties differ")
+    if not holds and not isinstance(found, Unreadable):
+        cannot = diff_map(want.properties, EMPTY, (), ignored, "properties")
+        marks = d.namespace.marks if isinstance(d.now, Present) else Marks(context.owner)
+        before: Json = {"properties": cannot.before(EMPTY), "marks": marks_json(marks)}
+        if cannot:
+            d.propose(UpdateNamespace(want.ident, cannot.set, (), marks), "metadata", "properties differ", before)
     return d
 
 
@@ -47,7 +50,7 @@ def _existing(d: Drafter, want: DesiredNamespace, live: NamespaceState, ignored:
         d.propose(
             AdoptNamespace(want.ident, marks),
             "metadata",
-            f"taken from {live.marks.owner}" if live.marks.owner else "adopted",
+            f"taken from {live.marks.owner}" if live.marks.owner else "nobody owned it",
             {"marks": marks_json(live.marks)},
         )
         if diff:

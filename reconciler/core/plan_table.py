@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reconciler.core.applied import expected_applied
-from reconciler.core.diff_properties import MapDiff, diff_map
+from reconciler.core.diff_properties import MapDiff, diff_map, ignored_paths
 from reconciler.core.draft import Block, Context, Drafter
 from reconciler.core.fields import plain
 from reconciler.core.ownership import Standing, standing
@@ -28,7 +28,7 @@ def plan_table(
     d = Drafter(context, want.source, found, allow, block)
     if renamed is not None:
         d.start = Absent()
-    ignored = frozenset(want.ignore_differences)
+    ignored = ignored_paths(want)
     holds = context.capabilities.holds_properties("Table", want.ident)
     if isinstance(found, Unreadable):
         stuck = Block(UNREADABLE, f"it exists but cannot be read: {found.message}")
@@ -50,9 +50,10 @@ def plan_table(
         d.propose(
             DeclareTable(want.ident, *_new_entry(context, want, ignored, holds)), "safe", "not in the catalog yet"
         )
-    if not holds and want.properties and diff_map(want.properties, EMPTY, (), ignored, "properties"):
-        change = UpdateTable(want.ident, dict(sorted(want.properties.items())), (), Marks(context.owner))
-        d.propose(change, "metadata", "properties differ")
+    if not holds and (cannot := diff_map(want.properties, EMPTY, (), ignored, "properties")):
+        marks = d.table.marks if isinstance(d.now, Present) else Marks(context.owner)
+        before: Json = {"properties": cannot.before(EMPTY), "marks": marks_json(marks)}
+        d.propose(UpdateTable(want.ident, cannot.set, (), marks), "metadata", "properties differ", before)
     _dataset(d, want, where)
     return d
 
@@ -80,7 +81,7 @@ def _existing(
             d.block = Block("", "the rename is not possible", "unsupported")
     if where == "adopting":
         change = AdoptTable(want.ident, marks, expected_applied(want), wanted_indexes(want))
-        reason = f"taken from {live.marks.owner}" if live.marks.owner else "adopted"
+        reason = f"taken from {live.marks.owner}" if live.marks.owner else "nobody owned it"
         d.propose(change, "metadata", reason, {"marks": marks_json(live.marks)})
     if diff or (where == "owned" and marks != live.marks) or (where == "held" and protect != live.marks.protect):
         before = {"properties": diff.before(live.properties), "marks": marks_json(d.table.marks)}

@@ -19,7 +19,7 @@ from reconciler.model.capabilities import Capabilities
 from reconciler.model.codec import canonical
 from reconciler.model.desired import CatalogSpec, Desired
 from reconciler.model.diagnostic import Diagnostic
-from reconciler.model.ident import ObjectKey
+from reconciler.model.ident import ObjectKey, dotted
 from reconciler.model.observed import Detached, Scope, Snapshot, Unreadable
 from reconciler.model.plan import CatalogSummary, Json, Plan, Step, Summary
 from reconciler.model.plan_json import plan_to_json
@@ -100,8 +100,8 @@ def summarize(steps: tuple[Step, ...]) -> Summary:
 
 
 def _catalog(spec: CatalogSpec, snapshot: Snapshot, plan: CatalogPlan) -> CatalogSummary:
-    problems = [f"the listing is incomplete: {g.message}" for g in snapshot.gaps]
-    problems += [d.reason for d in plan.drafts + plan.deletes if _unreadable(d)]
+    problems = [f"the listing of {dotted(g.ident) or 'the catalog'} failed: {g.message}" for g in snapshot.gaps]
+    problems += [f"{dotted(d.change.ident)}: {d.reason}" for d in plan.drafts + plan.deletes if _unreadable(d)]
     written: dict[str, Json] = {"type": spec.type}
     written |= dict(spec.options)  # type: ignore[arg-type]
     if spec.management_written:
