@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from reconciler.catalog.directory_rows import TABLE, BadRow, Row, Rows, load_properties, split
 from reconciler.model.errors import Code
@@ -16,9 +17,9 @@ DEREGISTERED = ".lance-deregistered"
 """Hides a root table and keeps its data."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A table that is in the catalog, and its folder below the root (or a foreign URI)."""
+class Place(NamedTuple):
+    """A table that is in the catalog, and its folder below the root (or a foreign URI). A tuple, because a listing
+    makes thousands of them."""
 
     ident: Ident
     location: str

@@ -90,9 +90,13 @@ class DirectoryReader:
         claims: dict[str, list[str]] = {}
         for folder in self.storage.list().folders:
             name = self._root_name(folder, used)
-            if name is not None:
-                claims.setdefault(name, []).append(folder)
-        marked = self.storage.having((f for folders in claims.values() for f in folders), DEREGISTERED)
+            if name is None:
+                continue
+            if name in claims:
+                claims[name].append(folder)
+            else:
+                claims[name] = [folder]
+        marked = self.storage.having([f for folders in claims.values() for f in folders], DEREGISTERED)
         roots = {k: r for k, r in view.rows.items() if r.object_type == TABLE and DELIMITER not in k}
         for name, folders in claims.items():
             if len(folders) == 1 and name not in roots and folders[0] not in marked:
@@ -105,9 +109,7 @@ class DirectoryReader:
 
     def _root_name(self, folder: str, used: set[str | None]) -> str | None:
         """The root table that this folder is, or None."""
-        if hidden(folder):
-            return None
-        if folder in used:
+        if folder in used or hidden(folder):
             return None
         if folder.endswith(SUFFIX):
             return folder[: -len(SUFFIX)] or None
@@ -142,6 +144,9 @@ class DirectoryReader:
                 continue
             if place.ident in scope.detail or (place.listed and view.records):
                 costly.append(place)
+            elif place.row is None and place.problem is None:
+                bare = TableState(self.uri(place.location), EMPTY, _NO_MARKS, UNKNOWN)
+                yield Observation("Table", place.ident, Present(bare))
             else:
                 yield Observation("Table", place.ident, self.observe(place, scope, view.records))
         missing = [i for i in scope.detail if i not in view.places]
