@@ -212,9 +212,14 @@ class DirOutsider:
         return lance.dataset(self.files.uri("__manifest"), storage_options=self.files.options or None)
 
     def _rows(self) -> dict[Ident, dict[str, Any]]:
-        if not self.manifest or not any(p.startswith("__manifest/_versions/") for p in self.files.all()):
+        if not self.manifest:
             return {}
-        rows = self._manifest().to_table().to_pylist()
+        try:
+            rows = self._manifest().to_table().to_pylist()
+        except ValueError as error:
+            if "was not found" not in str(error):
+                raise
+            return {}
         return {tuple(r["object_id"].split("$")): r for r in rows}
 
     def _uri(self, ident: Ident) -> str:

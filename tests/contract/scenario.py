@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 from contract.lake import Doc, Lake, namespace, table
 from contract.sample import FOREIGN
+from reconciler.model.plan import Plan
 
 BASE = {
     "id": "int64 not null",
@@ -40,6 +44,24 @@ def before(lake: Lake) -> list[Doc]:
             table(("moving", "olden"), {"id": "int64"}),
         ]
     return docs
+
+
+@dataclass(frozen=True)
+class Day:
+    """A copy of the prepared catalog, and what an undisturbed run makes of it."""
+
+    lake: Lake
+    final: Callable[[], object]
+
+    @property
+    def docs(self) -> list[Doc]:
+        return after(self.lake)
+
+    def plan(self, docs: list[Doc] | None = None) -> Plan:
+        return self.lake.plan(docs or self.docs, adopt=True)
+
+    def ended_well(self) -> None:
+        assert self.lake.outsider.state().comparable() == self.final()
 
 
 def prepare(lake: Lake) -> None:

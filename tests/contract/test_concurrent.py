@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from contract import scenario
 from contract.faults import Unlucky
 from contract.lake import Lake, table
 from contract.sample import FOREIGN
+from contract.scenario import Day
 from reconciler.model.change import Change
 from reconciler.model.errors import CatalogError
 from reconciler.model.report import Report
@@ -37,19 +37,16 @@ def test_two_appliers_of_the_same_plan(lake: Lake) -> None:
     assert lake.outsider.state().comparable() == undisturbed.outsider.state().comparable()
 
 
-def test_two_appliers_of_every_kind_of_step(lake: Lake) -> None:
-    scenario.prepare(lake)
-    undisturbed = lake.copy()
-    undisturbed.reach(scenario.after(lake), adopt=True)
-
-    desired = lake.desired(scenario.after(lake))
+def test_two_appliers_of_every_kind_of_step(day: Day) -> None:
+    lake = day.lake
+    desired = lake.desired(day.docs)
     plans = [lake.plan_desired(desired, adopt=True) for _ in range(2)]
     assert plans[0].plan_id == plans[1].plan_id
     with ThreadPoolExecutor(2) as pool:
         for report in pool.map(lambda plan: lake.apply(plan, lake.site.open()), plans):
             fair(report)
-    lake.reach(scenario.after(lake), adopt=True)
-    assert lake.outsider.state().comparable() == undisturbed.outsider.state().comparable()
+    lake.reach(day.docs, adopt=True)
+    day.ended_well()
 
 
 def test_an_outsider_at_work_beside_us_loses_nothing(lake: Lake) -> None:

@@ -5,92 +5,75 @@ from __future__ import annotations
 import json
 import random
 
-from contract import scenario
+import pytest
+
 from contract.lake import Lake, cut, held_back, steps, table
+from contract.scenario import Day
 from reconciler.model.plan_json import plan_from_json, plan_to_json
 
 
-def test_plan_after_apply_is_empty_and_a_second_apply_writes_nothing(lake: Lake) -> None:
-    scenario.prepare(lake)
-    lake.reach(scenario.after(lake), adopt=True)
-    plan = lake.plan(scenario.after(lake), adopt=True)
+def test_plan_after_apply_is_empty_and_a_second_apply_writes_nothing(day: Day) -> None:
+    assert day.lake.apply(day.plan()).outcome == "applied"
+    plan = day.plan()
     assert (plan.steps, plan.orphans, plan.unowned) == ((), (), ())
-    report = lake.unchanged_by(lambda: lake.apply(plan))
-    assert report.outcome == "no_changes"
+    assert day.lake.unchanged_by(lambda: day.lake.apply(plan)).outcome == "no_changes"
 
 
-def test_every_kind_of_step_is_in_the_scenario(lake: Lake) -> None:
+def test_every_kind_of_step_is_in_the_scenario(day: Day) -> None:
     """Otherwise the tests below would prove less than they say."""
-    scenario.prepare(lake)
-    plan = lake.plan(scenario.after(lake), adopt=True)
+    plan = day.plan()
     assert held_back(plan) == []
     expected = {"declare_table", "create_dataset", "create_index", "update_table", "adopt", "add_columns",
                 "alter_columns", "drop_columns", "drop_index", "deregister_table"}  # fmt: skip
-    if lake.has_namespaces:
+    if day.lake.has_namespaces:
         expected |= {"drop_namespace", "rename_table", "rename_namespace"}
-    if lake.backend.home:
+    if day.lake.backend.home:
         expected |= {"update_namespace"}
     assert {s.action for s in plan.steps} == expected
 
 
-def test_one_at_a_time_and_all_at_once_end_alike(lake: Lake) -> None:
-    scenario.prepare(lake)
-    other = lake.copy()
-    plan = lake.plan(scenario.after(lake), adopt=True)
-    assert lake.apply(plan, parallelism=1).outcome == "applied"
-    assert other.apply(other.plan(scenario.after(other), adopt=True), parallelism=8).outcome == "applied"
-    assert lake.outsider.state().comparable() == other.outsider.state().comparable()
+@pytest.mark.parametrize("parallelism", [1, 8])
+def test_one_at_a_time_and_all_at_once_end_alike(day: Day, parallelism: int) -> None:
+    assert day.lake.apply(day.plan(), parallelism=parallelism).outcome == "applied"
+    day.ended_well()
 
 
-def test_a_run_that_dies_after_any_step_is_finished_by_the_next(lake: Lake) -> None:
-    scenario.prepare(lake)
-    undisturbed = lake.copy()
-    undisturbed.reach(scenario.after(lake), adopt=True)
-    for _ in range(100):
-        plan = lake.plan(scenario.after(lake), adopt=True)
+def test_a_run_that_dies_after_any_step_is_finished_by_the_next(day: Day) -> None:
+    while (plan := day.plan()).steps:
         assert held_back(plan) == []
-        if not plan.steps:
-            break
-        report = lake.apply(cut(plan, lake.backend.stride))
+        report = day.lake.apply(cut(plan, day.lake.backend.stride))
         assert report.outcome == "applied", report.message
-    assert lake.outsider.state().comparable() == undisturbed.outsider.state().comparable()
+    day.ended_well()
 
 
-def test_a_saved_plan_goes_on_where_it_died(lake: Lake) -> None:
-    scenario.prepare(lake)
-    undisturbed = lake.copy()
-    undisturbed.reach(scenario.after(lake), adopt=True)
-    saved = lake.plan(scenario.after(lake), adopt=True)
-    for count in range(0, len(saved.steps), lake.backend.stride):
-        report = lake.apply(cut(saved, count))
+def test_a_saved_plan_goes_on_where_it_died(day: Day) -> None:
+    saved, stride = day.plan(), day.lake.backend.stride
+    for count in range(0, len(saved.steps), stride):
+        report = day.lake.apply(cut(saved, count))
         assert report.count("failed") == 0, (count, report.message)
-        assert report.count("skipped") >= count - lake.backend.stride
-    report = lake.apply(saved)
+        assert report.count("skipped") >= count - stride
+    report = day.lake.apply(saved)
     assert report.outcome == "applied"
-    assert report.count("skipped") >= len(saved.steps) - lake.backend.stride
-    assert lake.outsider.state().comparable() == undisturbed.outsider.state().comparable()
-    again = lake.unchanged_by(lambda: lake.apply(saved))
+    assert report.count("skipped") >= len(saved.steps) - stride
+    day.ended_well()
+    again = day.lake.unchanged_by(lambda: day.lake.apply(saved))
     assert (again.outcome, again.count("skipped")) == ("applied", len(saved.steps))
 
 
-def test_the_order_of_manifests_does_not_matter(lake: Lake) -> None:
-    scenario.prepare(lake)
-    docs = scenario.after(lake)
-    first = lake.plan(docs, adopt=True)
+def test_the_order_of_manifests_does_not_matter(day: Day) -> None:
+    first = day.plan()
     for seed in range(3):
-        shuffled = random.Random(seed).sample(docs, len(docs))
-        other = lake.plan(shuffled, adopt=True)
+        other = day.plan(random.Random(seed).sample(day.docs, len(day.docs)))
         assert (steps(other), other.manifests_digest) == (steps(first), first.manifests_digest)
 
 
-def test_a_plan_survives_json(lake: Lake) -> None:
-    scenario.prepare(lake)
-    plan = lake.plan(scenario.after(lake), adopt=True)
+def test_a_plan_survives_json(day: Day) -> None:
+    plan = day.plan()
     again = plan_from_json(json.loads(json.dumps(plan_to_json(plan))))
     assert again.plan_id == plan.plan_id
     assert plan_to_json(again) == plan_to_json(plan)
-    assert lake.apply(again).outcome == "applied"
-    assert lake.plan(scenario.after(lake), adopt=True).steps == ()
+    assert day.lake.apply(again).outcome == "applied"
+    day.ended_well()
 
 
 def test_a_plan_without_changes_reads_little_and_writes_nothing(lake: Lake) -> None:

@@ -7,20 +7,18 @@ import pytest
 from contract import scenario
 from contract.faults import Unlucky, blind, busy, lost_answer, refusing
 from contract.lake import Lake, cut, held_back, namespace, table
+from contract.scenario import Day
 
 COLUMNS = {"id": "int64"}
 
 
-def test_lost_answers_of_every_step_converge(lake: Lake) -> None:
-    scenario.prepare(lake)
-    undisturbed = lake.copy()
-    undisturbed.reach(scenario.after(lake), adopt=True)
-    plan = lake.plan(scenario.after(lake), adopt=True)
-    unlucky = Unlucky(lake.site.open(), after=lost_answer)
-    report = lake.apply(plan, unlucky)
+def test_lost_answers_of_every_step_converge(day: Day) -> None:
+    plan = day.plan()
+    unlucky = Unlucky(day.lake.site.open(), after=lost_answer)
+    report = day.lake.apply(plan, unlucky)
     assert (report.outcome, report.count("done")) == ("applied", len(plan.steps)), report.message
     assert unlucky.writes == len(plan.steps), "a write that had landed was sent again"
-    assert lake.outsider.state().comparable() == undisturbed.outsider.state().comparable()
+    day.ended_well()
 
 
 def test_lost_answers_while_everything_is_new(lake: Lake) -> None:
@@ -32,21 +30,16 @@ def test_lost_answers_while_everything_is_new(lake: Lake) -> None:
     assert lake.outsider.state().comparable() == undisturbed.outsider.state().comparable()
 
 
-def test_a_busy_catalog_is_asked_again(lake: Lake) -> None:
-    scenario.prepare(lake)
-    undisturbed = lake.copy()
-    undisturbed.reach(scenario.after(lake), adopt=True)
-    report = lake.apply(lake.plan(scenario.after(lake), adopt=True), Unlucky(lake.site.open(), before=busy))
+def test_a_busy_catalog_is_asked_again(day: Day) -> None:
+    report = day.lake.apply(day.plan(), Unlucky(day.lake.site.open(), before=busy))
     assert report.outcome == "applied", report.message
     assert {s.attempts for s in report.steps} == {3}
-    assert lake.outsider.state().comparable() == undisturbed.outsider.state().comparable()
+    day.ended_well()
 
 
 @pytest.mark.parametrize("action", ["declare_table", "create_dataset", "alter_columns", "adopt"])
-def test_after_a_refused_write_nothing_is_deleted(lake: Lake, action: str) -> None:
-    scenario.prepare(lake)
-    plan = lake.plan(scenario.after(lake), adopt=True)
-    report = lake.apply(plan, Unlucky(lake.site.open(), before=refusing(action)))
+def test_after_a_refused_write_nothing_is_deleted(day: Day, action: str) -> None:
+    report = day.lake.apply(day.plan(), Unlucky(day.lake.site.open(), before=refusing(action)))
     assert report.outcome == "partial"
     failed = [s for s in report.steps if s.status == "failed"]
     assert {s.step.action for s in failed} == {action}
@@ -55,7 +48,8 @@ def test_after_a_refused_write_nothing_is_deleted(lake: Lake, action: str) -> No
     lost = {s.step.key for s in failed}
     later = {s.step.id for s in report.steps if s.status == "not_run" and not s.step.deletes}
     assert all(s.step.key in lost for s in report.steps if s.step.id in later), "only what needs it is held up"
-    lake.reach(scenario.after(lake), adopt=True)
+    day.lake.reach(day.docs, adopt=True)
+    day.ended_well()
 
 
 def test_a_step_that_fails_leaves_its_object_as_it_was(lake: Lake) -> None:

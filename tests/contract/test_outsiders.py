@@ -10,6 +10,7 @@ from contract import scenario
 from contract.faults import Unlucky
 from contract.lake import Lake, held_back, namespace, steps, table
 from contract.sample import FOREIGN, FOREIGN_ROWS
+from contract.scenario import Day
 from reconciler.model.change import Change as AnyChange
 from reconciler.model.errors import CatalogError
 
@@ -73,24 +74,20 @@ def _properties(lake: Lake) -> None:
 
 
 @pytest.mark.parametrize("change", [_config, _taken, _properties], ids=lambda c: c.__name__[1:])
-def test_a_change_since_the_plan_makes_it_stale(lake: Lake, change: Change) -> None:
-    scenario.prepare(lake)
-    plan = lake.plan(scenario.after(lake), adopt=True)
-    change(lake)
-    report = lake.unchanged_by(lambda: lake.apply(plan))
+def test_a_change_since_the_plan_makes_it_stale(day: Day, change: Change) -> None:
+    plan = day.plan()
+    change(day.lake)
+    report = day.lake.unchanged_by(lambda: day.lake.apply(plan))
     assert report.outcome == "stale"
     assert {s.status for s in report.steps} == {"not_run"}
     assert "Make a new plan" in report.message
-    if change is not _taken:
-        lake.reach(scenario.after(lake), adopt=True)
 
 
-def test_new_rows_do_not_make_a_plan_stale(lake: Lake) -> None:
-    scenario.prepare(lake)
-    plan = lake.plan(scenario.after(lake), adopt=True)
-    _rows(lake)
-    assert lake.apply(plan).outcome == "applied"
-    rows = lake.outsider.state().tables[lake.t("orders")].rows
+def test_new_rows_do_not_make_a_plan_stale(day: Day) -> None:
+    plan = day.plan()
+    _rows(day.lake)
+    assert day.lake.apply(plan).outcome == "applied"
+    rows = day.lake.outsider.state().tables[day.lake.t("orders")].rows
     assert rows is None or len(rows) == 2 * len(scenario.ROWS)
 
 
