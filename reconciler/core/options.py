@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-NO_DATA_PLANE = "this version has no data plane; add the column by other means, or drop it from the manifest"
+NO_DATA_PLANE = "it moves table data, which this version cannot do: do it by other means and plan again"
 
 
 @dataclass(frozen=True, slots=True)
