@@ -17,6 +17,7 @@ from reconciler.core.shared import altered_once
 from reconciler.core.simulate import check
 from reconciler.model.capabilities import Capabilities
 from reconciler.model.codec import canonical
+from reconciler.model.collector import collection_paused
 from reconciler.model.desired import CatalogSpec, Desired
 from reconciler.model.diagnostic import Diagnostic
 from reconciler.model.ident import ObjectKey, dotted
@@ -45,6 +46,16 @@ def make_plan(
     options: PlanOptions,
 ) -> Plan:
     """Plans the catalogs in `snapshots`. Raises PlanError, or InternalError when the plan would not converge."""
+    with collection_paused():
+        return _make_plan(desired, snapshots, capabilities, options)
+
+
+def _make_plan(
+    desired: Desired,
+    snapshots: Mapping[str, Snapshot],
+    capabilities: Mapping[str, Capabilities],
+    options: PlanOptions,
+) -> Plan:
 
     def one(name: str, snapshot: Snapshot) -> CatalogPlan:
         namespaces, tables = desired.namespaces.get(name, {}), desired.tables.get(name, {})

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -25,6 +23,7 @@ from reconciler.manifest.yaml_careful import Flaw
 from reconciler.manifest.yaml_reader import Document, documents
 from reconciler.manifest.yaml_scalars import Value
 from reconciler.manifest.yaml_text import decode
+from reconciler.model.collector import collection_paused
 from reconciler.model.desired import CatalogSpec, Desired, DesiredNamespace, DesiredTable
 from reconciler.model.diagnostic import Diagnostic, Source, tidy
 
@@ -50,20 +49,8 @@ def load(
 ) -> Loaded:
     """Reads files and folders. Nothing is raised for bad input: everything wrong is a diagnostic."""
     loader = _Loader(Resolver(variables, environ))
-    with _no_collection():
+    with collection_paused():
         return _load(loader, paths, capabilities_of)
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """The cycle collector would walk everything that was read again and again; reading makes no cycles to find."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _load(loader: _Loader, paths: Sequence[str], capabilities_of: CapabilitiesOf | None) -> Loaded:
