@@ -45,7 +45,8 @@ LIBRARIES: dict[str, frozenset[str]] = {
 # Standard modules without IO, clock, randomness or processes.
 HARMLESS = frozenset({
     "__future__", "abc", "base64", "bisect", "collections", "collections.abc", "contextlib", "copy", "dataclasses",
-    "decimal", "difflib", "enum", "fnmatch", "fractions", "functools", "gc", "graphlib", "hashlib", "heapq", "itertools",
+    "decimal", "difflib", "enum", "fnmatch", "fractions", "functools", "gc", "graphlib", "hashlib", "heapq",
+    "itertools",
     "json", "keyword", "math", "numbers", "operator", "re", "string", "textwrap", "types", "typing", "unicodedata",
     "urllib.parse",
 })  # fmt: skip
