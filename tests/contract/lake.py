@@ -88,8 +88,12 @@ class Lake:
         """As part of a table's spec, where the backend has a place for them."""
         return {"properties": properties} if self.has_properties else {}
 
+    def many(self, count: int) -> int:
+        """That many, or fewer where each one costs much."""
+        return count if self.backend.stride == 1 else max(3, count // 3)
+
     def copy(self) -> Lake:
-        return replace(self, site=self.site.copy())
+        return replace(self, site=self.site.copy(), management=dict(self.management))
 
     # the way of a run
 

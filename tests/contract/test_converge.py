@@ -93,8 +93,9 @@ def test_a_plan_without_changes_reads_little_and_writes_nothing(lake: Lake) -> N
 
 
 def test_thirty_tables(lake: Lake) -> None:
-    docs = lake.home() + [table(lake.t(f"t{i:02}"), {"id": "int64 not null"}) for i in range(30)]
+    count = lake.many(30)
+    docs = lake.home() + [table(lake.t(f"t{i:02}"), {"id": "int64 not null"}) for i in range(count)]
     report = lake.apply(lake.plan(docs), parallelism=8)
-    assert (report.outcome, report.count("done")) == ("applied", 60 + len(lake.home()))
+    assert (report.outcome, report.count("done")) == ("applied", 2 * count + len(lake.home()))
     assert lake.plan(docs).steps == ()
-    assert len(lake.outsider.state().tables) == 30
+    assert len(lake.outsider.state().tables) == count

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,11 +16,14 @@ ROWS: list[dict[str, Any]] = [
 ]
 
 
+def fill(lake: Lake) -> None:
+    lake.reach([*lake.home(), table(lake.t("t"), COLUMNS)])
+    lake.outsider.append(lake.t("t"), ROWS)
+
+
 @pytest.fixture
-def filled(stored: Lake) -> Lake:
-    stored.reach([*stored.home(), table(stored.t("t"), COLUMNS)])
-    stored.outsider.append(stored.t("t"), ROWS)
-    return stored
+def filled(copy_of: Callable[[Callable[[Lake], None]], Lake]) -> Lake:
+    return copy_of(fill)
 
 
 def docs(lake: Lake, *indexes: Doc, columns: dict[str, str] | None = None, **spec: Any) -> list[Doc]:

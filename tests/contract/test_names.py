@@ -7,17 +7,17 @@ import pytest
 from contract.lake import Lake, namespace, table
 from contract.sample import FOREIGN_ROWS
 
-NAMES = [
-    "with.dots",
+NAMES = [  # a slow backend takes only the first few
     "with space",
-    "ünïcödé",
-    "日本語",
-    "e\u0301 combining",
     "100%",
-    "%41",
+    "日本語",
     "it's",
     'say "x"',
     "#hash",
+    "with.dots",
+    "ünïcödé",
+    "e\u0301 combining",
+    "%41",
     "a?b&c=d",
     "a+b",
     "[x]{y}",
@@ -31,29 +31,30 @@ REFUSED = ["a/b", "a\\b", "a$b", ".", "..", "", "a\tb", "__manifest", ".hidden",
 
 
 def test_odd_names_live_a_whole_life(lake: Lake) -> None:
-    home = lake.backend.home
-    there = lake.home() + [table((*home, n), {"id": "int64"}, config={"name": n}) for n in NAMES]
+    home, names = lake.backend.home, NAMES[: lake.many(len(NAMES))]
+    there = lake.home() + [table((*home, n), {"id": "int64"}, config={"name": n}) for n in names]
     lake.management["thresholds"] = {"deletes": 100, "deletePercent": 100}
     lake.reach(there)
-    assert {(*i, t.config["name"]) for i, t in lake.outsider.state().tables.items()} == {(*home, n, n) for n in NAMES}
-    for name in NAMES:
+    assert {(*i, t.config["name"]) for i, t in lake.outsider.state().tables.items()} == {(*home, n, n) for n in names}
+    for name in names:
         lake.outsider.append((*home, name), FOREIGN_ROWS)
-    data = {n: lake.outsider.data_of((*home, n)) for n in NAMES}
-    lake.reach(lake.home() + [table((*home, n), state="absent") for n in NAMES])
+    data = {n: lake.outsider.data_of((*home, n)) for n in names}
+    lake.reach(lake.home() + [table((*home, n), state="absent") for n in names])
     assert lake.outsider.state().tables == {}
     lake.reach(there)
-    assert {n: lake.outsider.data_of((*home, n)) for n in NAMES} == data
+    assert {n: lake.outsider.data_of((*home, n)) for n in names} == data
 
 
 def test_odd_namespaces_live_a_whole_life(lake: Lake) -> None:
-    there = [d for n in NAMES[:-2] for d in (namespace((n,), properties={"name": n}), table((n, "t"), {"id": "int64"}))]
+    names = NAMES[: lake.many(len(NAMES) - 2)]
+    there = [d for n in names for d in (namespace((n,), properties={"name": n}), table((n, "t"), {"id": "int64"}))]
     if not lake.has_namespaces:
         assert set(lake.refusals(there)) == {"M408"}
         return
     lake.management["thresholds"] = {"deletes": 100, "deletePercent": 100}
     lake.reach(there)
-    assert {i: p["name"] for i, p in lake.outsider.state().namespaces.items()} == {(n,): n for n in NAMES[:-2]}
-    lake.reach([d for n in NAMES[:-2] for d in (namespace((n,), state="absent"), table((n, "t"), state="absent"))])
+    assert {i: p["name"] for i, p in lake.outsider.state().namespaces.items()} == {(n,): n for n in names}
+    lake.reach([d for n in names for d in (namespace((n,), state="absent"), table((n, "t"), state="absent"))])
     assert (lake.outsider.state().namespaces, lake.outsider.state().tables) == ({}, {})
 
 

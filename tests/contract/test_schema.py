@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -26,11 +27,14 @@ ROWS: list[dict[str, Any]] = [
 ]
 
 
+def fill(lake: Lake) -> None:
+    lake.reach([*lake.home(), table(lake.t("t"), START)])
+    lake.outsider.append(lake.t("t"), ROWS)
+
+
 @pytest.fixture
-def filled(stored: Lake) -> Lake:
-    stored.reach([*stored.home(), table(stored.t("t"), START)])
-    stored.outsider.append(stored.t("t"), ROWS)
-    return stored
+def filled(copy_of: Callable[[Callable[[Lake], None]], Lake]) -> Lake:
+    return copy_of(fill)
 
 
 def columns(**changes: Any) -> list[Doc]:
