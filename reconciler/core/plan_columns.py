@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from reconciler.core.casts import Cast
 from reconciler.core.diff_schema import Difference, compare, ignore_rule
 from reconciler.core.draft import Block, Drafter
-from reconciler.core.fields import bare, plain
+from reconciler.core.fields import bare, edit, plain, walk
 from reconciler.core.plan_index import wanted_indexes
+from reconciler.core.rewrite import rewritten
 from reconciler.core.text import listing
 from reconciler.model.arrow import ArrowType, Field
 from reconciler.model.change import (
@@ -26,30 +27,41 @@ from reconciler.model.plan import PARENT_BLOCKED, RENAME_CONFLICT, Json, Risk
 
 
 def plan_columns(d: Drafter, want: DesiredTable) -> dict[str, str]:
-    """Renames first, so that everything after speaks of columns by their new names. Gives the renames done, as
-    old path -> new name."""
+    """Renames first, so that everything after speaks of columns by their new names; then rewrites, because differences
+    inside a list show only once the list itself is as declared. Gives the renames done, as old path -> new name."""
     renames: dict[str, str] = {}
+    if not _renames(d, want, renames):
+        return renames
+    while anew := {x.column for x in _differences(d, want) if _needs_rewrite(x)}:
+        as_it_was = d.dataset.fields
+        _rewrites(d, want, anew)
+        if not _renames(d, want, renames):
+            return renames
+        if d.dataset.fields == as_it_was:
+            break
+    found = _differences(d, want)
+    for x in (x for x in found if x.kind == "conflict"):
+        stuck = Block(RENAME_CONFLICT, f"column {_wanted(x).name} is renamed from {x.path}, but both are there")
+        alteration = ColumnAlteration(x.path, rename=_wanted(x).name)
+        d.refuse(AlterColumns(want.ident, (alteration,)), "metadata", stuck)
+    _casts(d, want, [x for x in found if x.kind == "type" and x.cast != "rewrite"])
+    _nullability(d, want, [x for x in found if x.kind == "nullable"])
+    _additions(d, want, [_wanted(x) for x in found if x.kind == "missing" and "." not in x.path])
+    _drops(d, want, [x for x in found if x.kind == "extra"])
+    return renames
+
+
+def _renames(d: Drafter, want: DesiredTable, renames: dict[str, str]) -> bool:
+    """False when a rename cannot be done: what follows would speak of columns that are not there."""
     while found := [x for x in _differences(d, want) if x.kind == "rename"]:
         done = {x.path: _wanted(x).name for x in found}
         columns = tuple(ColumnAlteration(x.path, rename=_wanted(x).name) for x in found)
         text = listing([f"{old} -> {new}" for old, new in done.items()])
         before: Json = {"columns": list(done)}
         if not d.propose(AlterColumns(want.ident, columns), "metadata", f"columns renamed: {text}", before):
-            return renames
+            return False
         renames |= done
-    found = _differences(d, want)
-    for x in (x for x in found if x.kind == "conflict"):
-        stuck = Block(RENAME_CONFLICT, f"column {_wanted(x).name} is renamed from {x.path}, but both are there")
-        alteration = ColumnAlteration(x.path, rename=_wanted(x).name)
-        d.refuse(AlterColumns(want.ident, (alteration,)), "metadata", stuck)
-    rewritten = {x.column for x in found if _needs_rewrite(x)}
-    rest = [x for x in found if x.column not in rewritten]
-    _casts(d, want, [x for x in rest if x.kind == "type"])
-    _nullability(d, want, [x for x in rest if x.kind == "nullable"])
-    _additions(d, want, [_wanted(x) for x in rest if x.kind == "missing"])
-    _rewrites(d, want, rewritten)
-    _drops(d, want, [x for x in rest if x.kind == "extra"])
-    return renames
+    return True
 
 
 def _differences(d: Drafter, want: DesiredTable) -> list[Difference]:
@@ -146,13 +158,16 @@ def _additions(d: Drafter, want: DesiredTable, missing: Sequence[Field]) -> None
 def _rewrites(d: Drafter, want: DesiredTable, names: set[str]) -> None:
     if not names:
         return
-    fields = tuple(plain(f) for f in want.fields or () if f.name in names)
-    live = [field_json(f) for f in d.dataset.fields if f.name in names]
+    rule = ignore_rule(want.ignore_differences)
+    live = {f.name: f for f in d.dataset.fields if f.name in names}
+    fields = tuple(rewritten(f, live[f.name], rule, f.name) for f in want.fields or () if f.name in live)
     reason = f"Lance cannot change {listing(sorted(names))} in place: the column is written anew"
-    d.propose(RewriteColumns(want.ident, fields), "rewrite", reason, {"columns": [*live]})
+    before: Json = {"columns": [field_json(f) for f in live.values()]}
+    d.propose(RewriteColumns(want.ident, fields), "rewrite", reason, before)
 
 
 def _drops(d: Drafter, want: DesiredTable, extra: Sequence[Difference]) -> None:
+    extra = _without_the_last(d, want, extra)
     if not extra:
         return
     paths = [x.path for x in extra]
@@ -165,3 +180,20 @@ def _drops(d: Drafter, want: DesiredTable, extra: Sequence[Difference]) -> None:
     reason = f"columns that are not declared: {listing(paths)}" + (f" (with index {listing(lost)})" if lost else "")
     before: Json = {"columns": [field_json(x.live) for x in extra if x.live is not None]}
     d.propose(DropColumns(want.ident, tuple(paths)), "destructive", reason, before, "drop_column")
+
+
+def _without_the_last(d: Drafter, want: DesiredTable, extra: Sequence[Difference]) -> list[Difference]:
+    """A struct that loses its last field is gone in Lance, and with it a column that is declared: those drops wait
+    until the struct has its declared fields."""
+    out: list[Difference] = []
+    left = d.dataset.fields
+    for x in extra:
+        after = edit(left, x.path, lambda _: None)
+        gone = {p for p, _ in walk(left)} - {p for p, _ in walk(after)}
+        if any(x.path.startswith(p + ".") for p in gone):
+            block = Block(PARENT_BLOCKED, f"{x.path} is not declared, but its struct would be left without a field")
+            d.refuse(DropColumns(want.ident, (x.path,)), "destructive", block)
+        else:
+            out.append(x)
+            left = after
+    return out

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from reconciler.core.fields import edit, rename_path
+from reconciler.core.fields import edit, plain, rename_path
 from reconciler.model import change as c
 from reconciler.model.arrow import Field
 from reconciler.model.errors import CatalogError, Code
@@ -219,7 +219,7 @@ def _after_dataset_change(dataset: DatasetState, change: c.Change) -> DatasetSta
             for f in change.fields:
                 if f.name in taken:
                     raise CatalogError(Code.INVALID_INPUT, f"column {f.name} exists already")
-            return replace(dataset, fields=dataset.fields + change.fields)
+            return replace(dataset, fields=(*dataset.fields, *(plain(f) for f in change.fields)))
         case c.RewriteColumns():
             new = {f.name: f for f in change.fields}
             return replace(dataset, fields=tuple(new.get(f.name, f) for f in dataset.fields))

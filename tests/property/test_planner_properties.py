@@ -61,7 +61,11 @@ def test_after_apply_only_what_was_held_back_is_left(case: Case) -> None:
     after = state_of(catalog)
     again = plan_on(case, catalog)
     assert allowed(again) == []
-    assert held_back(again) == held_back(plan)
+    settled = held_back(plan) - held_back(again)
+    assert held_back(again) <= held_back(plan)
+    assert {action for action, _ in settled} <= {"rename_table", "rename_namespace"}, (
+        "only a rename whose old name went"
+    )
     apply_all(again, catalog)
     assert state_of(catalog) == after
 
