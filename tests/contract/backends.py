@@ -128,7 +128,7 @@ BACKENDS = [
     Backend("dir-default-root", LocalDir(), home=()),
     Backend("dir-v2", LocalDir(V2)),
     Backend("dir-v1", LocalDir(V1), home=()),
-    Backend("dir-s3", BucketDir(V2), slow=True, stride=4),
+    Backend("dir-s3", BucketDir(V2), slow=True, stride=7),
 ]
 ROOT_OF_A_BUCKET = Backend("dir-default-s3", BucketDir(), home=(), slow=True)
 """Root tables of the default layout in a bucket: test_root_of_a_bucket.py runs the part of the contract they change."""

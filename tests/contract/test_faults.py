@@ -37,7 +37,7 @@ def test_a_busy_catalog_is_asked_again(day: Day) -> None:
     day.ended_well()
 
 
-@pytest.mark.parametrize("action", ["declare_table", "create_dataset", "alter_columns", "adopt"])
+@pytest.mark.parametrize("action", ["create_dataset", "alter_columns"])
 def test_after_a_refused_write_nothing_is_deleted(day: Day, action: str) -> None:
     report = day.lake.apply(day.plan(), Unlucky(day.lake.site.open(), before=refusing(action)))
     assert report.outcome == "partial"
