@@ -34,8 +34,8 @@ def classify(old: ArrowType, new: ArrowType) -> Cast:
         case Decimal(), Decimal():
             digits = new.precision - new.scale >= old.precision - old.scale
             return "widen" if digits and new.scale >= old.scale else "narrow"
-        case Dictionary(), Scalar() if old.value == new:
-            return "widen"
+        case (Dictionary(), Dictionary() | Scalar()) | (Scalar(), Dictionary()):
+            return _dictionaries(old, new)
         case ListOf(), ListOf():
             return _lists(old, new)
         case _:
@@ -71,6 +71,21 @@ def _temporals(old: Temporal, new: Temporal) -> Cast:
     if old.name == new.name or {old.name, new.name} == times:
         return "widen" if _UNITS[new.unit] >= _UNITS[old.unit] else "narrow"
     return "narrow" if old.name == "timestamp" and new.name in times else "rewrite"
+
+
+def _dictionaries(old: ArrowType, new: ArrowType) -> Cast:
+    """The values decide, and whether the index can count as many different ones."""
+    values = [t.value if isinstance(t, Dictionary) else t for t in (old, new)]
+    inner = classify(*values)
+    if inner == "rewrite" or (isinstance(new, Dictionary) and values[1] == Scalar("bool")):
+        return "rewrite"
+    if not isinstance(new, Dictionary):
+        return worst(inner, "widen")
+    before = _integer(old.index) if isinstance(old, Dictionary) else None
+    counts = _integer(new.index)
+    assert counts is not None
+    enough = counts[1] >= 31 or (before is not None and before[1] <= counts[1])
+    return worst(inner, "widen" if enough else "narrow")
 
 
 def _lists(old: ListOf, new: ListOf) -> Cast:

@@ -1,0 +1,115 @@
+"""What a type change is called, and whether pylance agrees."""
+
+from __future__ import annotations
+
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconciler.catalog.arrow_convert import to_arrow_type
+from reconciler.core.casts import Cast, classify
+from reconciler.model.arrow import parse_type
+
+TABLE: list[tuple[str, str, Cast]] = [
+    ("int32", "int64", "widen"),
+    ("int64", "int32", "narrow"),
+    ("uint8", "int16", "widen"),
+    ("int16", "uint32", "narrow"),
+    ("uint32", "int32", "narrow"),
+    ("float32", "float64", "widen"),
+    ("float64", "float16", "narrow"),
+    ("int32", "float64", "rewrite"),
+    ("string", "int64", "rewrite"),
+    ("string", "large_string", "widen"),
+    ("large_string", "string", "widen"),
+    ("string", "binary", "rewrite"),
+    ("date32", "timestamp[us]", "widen"),
+    ("timestamp[us]", "date32", "narrow"),
+    ("timestamp[us]", "timestamp[ns]", "widen"),
+    ("timestamp[ns]", "timestamp[s]", "narrow"),
+    ("time32[ms]", "time64[us]", "widen"),
+    ("time64[us]", "time32[s]", "narrow"),
+    ("decimal128(10, 2)", "decimal128(12, 2)", "widen"),
+    ("decimal128(10, 2)", "decimal128(12, 4)", "widen"),
+    ("decimal128(10, 2)", "decimal128(10, 4)", "narrow"),
+    ("list<int32>", "list<int64>", "widen"),
+    ("list<int64>", "list<int32>", "narrow"),
+    ("list<int32>", "large_list<int32>", "widen"),
+    ("list<float32>", "fixed_size_list<float32>[8]", "rewrite"),
+    ("fixed_size_list<float32>[8]", "fixed_size_list<float32>[16]", "rewrite"),
+    ("dictionary<int32, string>", "string", "widen"),
+    ("string", "dictionary<int32, string>", "widen"),
+    ("large_string", "dictionary<int8, string>", "narrow"),
+    ("dictionary<int8, string>", "dictionary<int32, large_string>", "widen"),
+    ("dictionary<int32, string>", "dictionary<uint16, string>", "narrow"),
+    ("dictionary<int32, int64>", "int32", "narrow"),
+    ("dictionary<int32, string>", "int64", "rewrite"),
+    ("bool", "int8", "rewrite"),
+    ("struct<a: int32>", "int32", "rewrite"),
+    ("map<string, int32>", "map<string, int64>", "rewrite"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "cast"), TABLE, ids=lambda v: str(v))
+def test_casts(old: str, new: str, cast: Cast) -> None:
+    assert classify(parse_type(old), parse_type(new)) == cast
+
+
+MEASURED = (
+    "int8", "int32", "int64", "uint8", "uint32", "float16", "float32", "float64", "bool", "string", "large_string",
+    "binary", "large_binary", "date32", "date64", "timestamp[s]", "timestamp[us]", "timestamp[us, tz=UTC]",
+    "time32[ms]", "time64[us]", "duration[ms]", "decimal128(10, 2)", "decimal128(12, 4)", "list<int32>", "list<int64>",
+    "large_list<int64>", "fixed_size_list<float32>[4]", "fixed_size_list<float64>[4]", "dictionary<int32, string>",
+    "dictionary<int8, string>", "dictionary<int32, large_string>", "dictionary<int32, int64>",
+    "dictionary<int32, float32>", "dictionary<int32, binary>", "dictionary<int32, bool>", "fixed_size_binary[4]",
+)  # fmt: skip
+
+
+@pytest.mark.slow
+def test_every_pair_on_real_pylance(tmp_path: Path) -> None:
+    """Called in place: pylance does it, on a table with a row. Called a rewrite: pylance refuses, or does not end with
+    the declared type. Nothing else would be honest."""
+    import lance
+    import pyarrow as pa
+
+    wrong: list[str] = []
+    for number, (old, new) in enumerate(permutations(MEASURED, 2)):
+        cast = classify(parse_type(old), parse_type(new))
+        source, target = to_arrow_type(parse_type(old)), to_arrow_type(parse_type(new))
+        schema = pa.schema([pa.field("c", source)])
+        rows = pa.table({"c": pa.array([sample(old)], source)}, schema)
+        dataset = lance.write_dataset(rows, str(tmp_path / f"{number}.lance"), data_storage_version="2.2")
+        try:
+            dataset.alter_columns({"path": "c", "data_type": target})
+            done = dataset.schema.field("c").type == target
+        except (OSError, ValueError, RuntimeError):
+            done = False
+        if done != (cast != "rewrite"):
+            wrong.append(f"{old} -> {new}: called {cast}, pylance {'does' if done else 'refuses'} it")
+    assert not wrong, "\n".join(wrong)
+
+
+def sample(text: str) -> Any:
+    """A value small enough for every narrower type of its family."""
+    import datetime as dt
+    from decimal import Decimal
+
+    if text.startswith(("list", "large_list", "fixed_size_list")):
+        return [1, 2, 3, 4]
+    if text.startswith("decimal"):
+        return Decimal("1.25")
+    if text.startswith("dictionary"):
+        return sample(text[text.index(", ") + 2 : -1])
+    if text in ("binary", "large_binary") or text.startswith("fixed_size_binary"):
+        return b"abcd"
+    if text in ("string", "large_string"):
+        return "abcd"
+    if text.startswith("date"):
+        return dt.date(2024, 5, 1)
+    if text.startswith("timestamp"):
+        return dt.datetime(2024, 5, 1)
+    if text.startswith("time"):
+        return dt.time(1, 2, 3)
+    return dt.timedelta(1) if text.startswith("duration") else True if text == "bool" else 1

@@ -1,0 +1,245 @@
+"""Rules of the planner that are easy to lose: each test is a mistake that was made once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import pytest
+
+from reconciler.catalog.memory import MemoryCapabilities, MemoryCatalog, place
+from reconciler.core.errors import PlanError
+from reconciler.core.options import PlanOptions
+from reconciler.core.planner import make_plan, scope_of
+from reconciler.core.world import World
+from reconciler.engine.observe import observe
+from reconciler.model.arrow import Field, parse_type
+from reconciler.model.change import Change, RenameNamespace, RenameTable, RewriteColumns
+from reconciler.model.desired import CatalogSpec, Desired, DesiredNamespace, DesiredTable, Management
+from reconciler.model.diagnostic import Source
+from reconciler.model.errors import Code
+from reconciler.model.ident import Ident
+from reconciler.model.observed import Gap, Present, Snapshot, Unreadable
+from reconciler.model.plan import Plan, Step
+from reconciler.model.state import DatasetState, Index, Marks, NamespaceState, TableState
+
+US = Marks("us")
+HERE = Source("here.yaml")
+
+
+def columns(**types: str) -> tuple[Field, ...]:
+    return tuple(Field(name, parse_type(text)) for name, text in types.items())
+
+
+ID = columns(id="int64")
+
+
+def ns(*ident: str, **more: object) -> DesiredNamespace:
+    return DesiredNamespace("lake", ident, HERE, **more)  # type: ignore[arg-type]
+
+
+def table(*ident: str, fields: tuple[Field, ...] = ID, **more: object) -> DesiredTable:
+    return DesiredTable("lake", ident, HERE, fields=fields, **more)  # type: ignore[arg-type]
+
+
+def live_table(*ident: str, fields: tuple[Field, ...] = ID, owner: str | None = "us", **more: object) -> Present:
+    dataset = DatasetState(fields, owner=owner, **more)  # type: ignore[arg-type]
+    return Present(TableState(place(ident), {}, Marks(owner), dataset))
+
+
+def plan(
+    wanted: Iterable[DesiredNamespace | DesiredTable],
+    live: dict[Ident, Present | Unreadable],
+    options: PlanOptions = PlanOptions(),  # noqa: B008
+    gaps: tuple[Gap, ...] = (),
+    ignore: tuple[str, ...] = (),
+) -> Plan:
+    things = list(wanted)
+    desired = Desired(
+        {"lake": CatalogSpec("lake", "memory", {}, Management("us", ignore=ignore), HERE)},
+        {"lake": {o.ident: o for o in things if isinstance(o, DesiredNamespace)}},
+        {"lake": {o.ident: o for o in things if isinstance(o, DesiredTable)}},
+    )
+    tables = {i: f for i, f in live.items() if isinstance(f, Present) and isinstance(f.state, TableState)}
+    spaces = {i: f for i, f in live.items() if i not in tables}
+    catalog = MemoryCatalog(World(Snapshot(spaces, tables), place), gaps=gaps)
+    snapshot = observe(catalog, scope_of(desired, "lake"))
+    return make_plan(desired, {"lake": snapshot}, {"lake": MemoryCapabilities()}, options)
+
+
+SPACE = Present(NamespaceState({}, US))
+PRUNE = PlanOptions(prune=True)
+
+
+def steps(the_plan: Plan, *verdicts: str) -> list[tuple[str, Ident]]:
+    return [(s.action, s.change.ident) for s in the_plan.steps if s.verdict in (verdicts or ("allowed",))]
+
+
+def only(the_plan: Plan, kind: type[Change]) -> Step:
+    (step,) = (s for s in the_plan.steps if isinstance(s.change, kind))
+    return step
+
+
+def test_an_old_name_that_a_gap_may_hide_is_not_created_anew() -> None:
+    gap = Gap(("a",), Code.SERVICE_UNAVAILABLE, "page 2 failed")
+    live = {("a",): SPACE, ("b",): SPACE, ("a", "t"): live_table("a", "t")}
+    result = plan([table("b", "t", renamed_from=("a", "t"))], live, gaps=(gap,))
+    assert steps(result) == []
+    assert {s.blocked_by for s in result.steps} == {"incomplete_listing"}
+    assert "its old name a.t may be there" in result.steps[0].reason
+
+
+def test_what_waits_for_its_rename_is_no_orphan_even_outside_the_target() -> None:
+    live = {("a",): SPACE, ("a", "t"): live_table("a", "t")}
+    wanted = [ns("a"), ns("b"), table("b", "t", renamed_from=("a", "t"))]
+    assert steps(plan(wanted, live, replace(PRUNE, targets=("a.**",)))) == []
+
+
+def test_tables_below_a_namespace_whose_rename_is_held_back_are_no_orphans() -> None:
+    live = {
+        ("a",): Present(NamespaceState({}, Marks("them"))),
+        ("a", "t"): live_table("a", "t"),
+    }
+    result = plan([ns("b", renamed_from=("a",)), table("b", "t")], live, PRUNE)
+    assert steps(result) == []
+    assert result.orphans == ()
+
+
+def test_a_table_is_found_under_either_name_of_its_namespace() -> None:
+    """Before the namespace moved, and after a run that was killed right then."""
+    wanted = [ns("new", renamed_from=("old",)), table("new", "u", renamed_from=("old", "t"))]
+    before = plan(wanted, {("old",): SPACE, ("old", "t"): live_table("old", "t")})
+    assert steps(before) == [("rename_namespace", ("new",)), ("rename_table", ("new", "u"))]
+    assert only(before, RenameTable).change == RenameTable(("new", "u"), ("new", "t"))
+    between = plan(wanted, {("new",): SPACE, ("new", "t"): live_table("new", "t")})
+    assert steps(between) == [("rename_table", ("new", "u"))]
+
+
+@pytest.mark.parametrize(
+    ("inside", "word"),
+    [
+        (live_table("a", "x", owner="them"), "not_owned"),
+        (live_table("a", "x", owner=None), "not_owned"),
+        (Unreadable(Code.INTERNAL, "corrupt"), "not_owned"),
+    ],
+)
+def test_a_namespace_does_not_take_along_what_is_not_ours(inside: Present | Unreadable, word: str) -> None:
+    result = plan([ns("b", renamed_from=("a",))], {("a",): SPACE, ("a", "x"): inside})
+    assert only(result, RenameNamespace).blocked_by == word
+    assert steps(result) == []
+
+
+def test_an_unowned_table_moves_along_when_it_is_adopted_in_the_same_plan() -> None:
+    live = {("a",): SPACE, ("a", "t"): live_table("a", "t", owner=None)}
+    result = plan([ns("b", renamed_from=("a",)), table("b", "t")], live, PlanOptions(adopt=True))
+    assert steps(result)[:2] == [("rename_namespace", ("b",)), ("adopt", ("b", "t"))]
+
+
+def test_a_namespace_does_not_take_along_what_is_ignored_or_still_declared() -> None:
+    live = {("a",): SPACE, ("a", "t"): live_table("a", "t")}
+    hidden = plan([ns("b", renamed_from=("a",))], live, ignore=("a.t",))
+    assert only(hidden, RenameNamespace).blocked_by == "not_owned"
+    declared = plan([ns("b", renamed_from=("a",)), table("a", "t")], live)
+    assert only(declared, RenameNamespace).blocked_by == "rename_conflict"
+
+
+def test_a_namespace_is_not_moved_into_itself() -> None:
+    result = plan([ns("a", "b", renamed_from=("a",))], {("a",): SPACE})
+    assert only(result, RenameNamespace).blocked_by == "rename_conflict"
+
+
+def test_an_unreadable_namespace_is_not_renamed() -> None:
+    live: dict[Ident, Present | Unreadable] = {("a",): Unreadable(Code.PERMISSION_DENIED, "no")}
+    result = plan([ns("b", renamed_from=("a",))], live, PlanOptions(adopt=True))
+    assert only(result, RenameNamespace).blocked_by == "unreadable"
+
+
+def test_an_old_name_is_not_deleted_while_its_rename_is_held_back() -> None:
+    live = {("a",): SPACE, ("a", "x"): live_table("a", "x", owner="them")}
+    wanted = [ns("a", absent=True), ns("b", renamed_from=("a",))]
+    assert steps(plan(wanted, live)) == []
+
+
+def test_an_ignored_namespace_is_a_parent_like_any_other() -> None:
+    result = plan([table("a", "t")], {("a",): SPACE}, ignore=("a",))
+    assert steps(result) == [("declare_table", ("a", "t")), ("create_dataset", ("a", "t"))]
+    with pytest.raises(PlanError):
+        plan([table("b", "t")], {("a",): SPACE}, ignore=("a",))
+
+
+def test_a_name_changes_its_kind_in_two_applies() -> None:
+    wanted = [ns("a"), ns("a", "x", absent=True), table("a", "x")]
+    first = plan(wanted, {("a",): SPACE, ("a", "x"): SPACE})
+    assert steps(first) == [("drop_namespace", ("a", "x"))]
+    assert steps(first, "blocked") == [("declare_table", ("a", "x")), ("create_dataset", ("a", "x"))]
+    assert steps(plan(wanted, {("a",): SPACE})) == [("declare_table", ("a", "x")), ("create_dataset", ("a", "x"))]
+
+
+# -- columns ----------------------------------------------------------------------------------------------------------
+
+RUNS = PlanOptions(data_plane=None)
+
+
+def on_table(want: DesiredTable, live: Present, options: PlanOptions = RUNS) -> Plan:
+    return plan([ns("a"), want], {("a",): SPACE, ("a", "t"): live}, options)
+
+
+def test_a_rewrite_leaves_out_nothing_that_nobody_allowed_to_drop() -> None:
+    want = table("a", "t", fields=columns(s="struct<x: int64, new: string>"))
+    result = on_table(want, live_table("a", "t", fields=columns(s="struct<x: string, keep: int32>")))
+    change = only(result, RewriteColumns).change
+    assert isinstance(change, RewriteColumns)
+    assert str(change.fields[0].type) == "struct<x: int64, new: string, keep: int32>"
+    assert steps(result, "blocked") == [("drop_columns", ("a", "t"))]
+
+
+def test_a_rewrite_does_not_narrow_or_forbid_nulls_by_the_way() -> None:
+    want = table("a", "t", fields=columns(s="struct<x: int64, n: int8 not null>"))
+    result = on_table(want, live_table("a", "t", fields=columns(s="struct<x: string, n: int32>")))
+    change = only(result, RewriteColumns).change
+    assert isinstance(change, RewriteColumns)
+    assert str(change.fields[0].type) == "struct<x: int64, n: int32>"
+    assert [s.blocked_by for s in result.steps if s.verdict == "blocked"] == ["allow:narrow_type", "allow:set_not_null"]
+
+
+def test_the_last_field_of_a_declared_struct_is_not_dropped() -> None:
+    """Lance would drop the column with it."""
+    want = table("a", "t", fields=columns(id="int64", s="struct<x: int64>"), allow=("drop_column",))
+    live = live_table("a", "t", fields=columns(id="int64", s="struct<old: int64>"))
+    result = on_table(want, live, PlanOptions())
+    assert steps(result) == []
+    assert steps(result, "blocked") == [("rewrite_columns", ("a", "t")), ("drop_columns", ("a", "t"))]
+
+
+def test_a_cast_that_cannot_be_done_does_not_cost_us_our_index() -> None:
+    mine, theirs = Index("mine", "id", "btree"), Index("theirs", "id", "bitmap")
+    want = table("a", "t", indexes=(mine,))
+    live = live_table("a", "t", fields=columns(id="int32"), indexes=(mine, theirs), applied=("index:mine",))
+    result = on_table(want, live)
+    assert steps(result) == []
+    allowed = on_table(replace(want, allow=("drop_index",)), live)
+    assert [a for a, _ in steps(allowed)] == ["drop_index", "drop_index", "alter_columns", "create_index"]
+
+
+def test_an_index_whose_drop_is_held_back_is_still_ours_afterwards() -> None:
+    index = Index("mine", "id", "btree")
+    live = live_table("a", "t", indexes=(index,), applied=("config:old", "index:mine"), config={"old": "1"})
+    result = on_table(table("a", "t"), live)
+    (update,) = [s for s in result.steps if s.verdict == "allowed"]
+    assert update.change.applied == ("index:mine",)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("where", ["table", "namespace"])
+def test_the_description_can_be_left_to_others(where: str) -> None:
+    properties = {"description": "ours", "k": "1"}
+    more = {"properties": properties, "ignore_differences": ("description",)}
+    wanted = ns("a", **more) if where == "namespace" else table("t", **more)
+    theirs = {"description": "theirs", "k": "1"}
+    state = NamespaceState(theirs, Marks("us", False, ("k",)))
+    found = live_table("t")
+    assert isinstance(found.state, TableState)
+    live = replace(found.state, properties=theirs, marks=Marks("us", False, ("k",)))
+    seen: dict[Ident, Present | Unreadable] = (
+        {("a",): Present(state)} if where == "namespace" else {("t",): Present(live)}
+    )
+    assert plan([wanted], seen).steps == ()
