@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from reconciler.catalog.base import Catalog
+from reconciler.core.plan_renames import earlier_names
 from reconciler.engine.chain import Live, chains_of, links_of, locations_of
 from reconciler.engine.graph import Graph
 from reconciler.engine.journal import Journal, JournalError, NoJournal
@@ -23,7 +24,7 @@ from reconciler.engine.progress import Progress, Silent
 from reconciler.engine.reader import Reader
 from reconciler.engine.retry import Retry
 from reconciler.engine.run_step import Ended, Lives, Tools, run_step
-from reconciler.engine.stale import check, old_names
+from reconciler.engine.stale import check, renames_of
 from reconciler.model.change import DropNamespace
 from reconciler.model.errors import Code
 from reconciler.model.ident import ObjectKey
@@ -121,7 +122,8 @@ class _Run:
         # What is only to be deregistered was not opened for the plan either: it may be past opening.
         built = [link.key for s in steps if not s.deletes for link in links_of(s)]
         touched = frozenset(key.ident for key in built if key.kind == "Table")
-        touched |= {old for ident in touched for old in old_names(ident, steps)}
+        if renames := renames_of(steps):
+            touched |= {name for ident in touched for name in earlier_names(ident, renames)}
         scope = Scope(detail=touched, locations=locations_of(steps))
         catalog = self.catalogs[name]
         return Tools(catalog, Reader(catalog, scope), self.retry, self.plan.plan_id, chains_of(steps))

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
+from reconciler.core.plan_renames import Renames, earlier_names
 from reconciler.engine.chain import RENAMES, Link, Live, children_at_the_drop, describe, drops, links_of, position
 from reconciler.engine.reader import Key, Reader
 from reconciler.engine.retry import Retry
 from reconciler.model.change import RenameNamespace
 from reconciler.model.errors import CatalogError
-from reconciler.model.ident import Ident, ObjectKey, is_below
-from reconciler.model.observed import Absent, Detached, Present, Unreadable
+from reconciler.model.ident import ObjectKey
+from reconciler.model.observed import Absent, Detached, Finding, Present, Unreadable
 from reconciler.model.plan import Step
 
 MOST_NAMED = 10
@@ -78,37 +79,34 @@ def _look(
     keys: Sequence[ObjectKey], chains: Mapping[ObjectKey, Sequence[Link]], reader: Reader, retry: Retry
 ) -> dict[ObjectKey, Live]:
     found = dict(retry.call(lambda: reader.read([(k.kind, k.ident) for k in keys])))
-    steps = (link.step for chain in chains.values() for link in chain)
-    renames = [(s.catalog, s.change) for s in steps if isinstance(s.change, RenameNamespace)]
-    absent = [k for k in keys if isinstance(found[k.kind, k.ident], Absent)] if renames else []
-    moving = {k: old for k in absent if (old := _old_place(k, renames)) is not None}
-    if moving:
-        there = retry.call(lambda: reader.read(list(moving.values())))
-        found.update({(k.kind, k.ident): there[old] for k, old in moving.items()})
+    renames = renames_of(link.step for key in keys for link in chains[key])
+    earlier = {k: _earlier(k, renames) for k in keys if isinstance(found[k.kind, k.ident], Absent)} if renames else {}
+    if wanted := {name for names in earlier.values() for name in names} - found.keys():
+        found.update(retry.call(lambda: reader.read(wanted)))
     live: dict[ObjectKey, Live] = {}
     for key in keys:
-        finding = found[key.kind, key.ident]
+        place = _place_of(key, earlier.get(key, ()), found)
+        finding = found[place]
         children = None
         if drops(chains[key]) and isinstance(finding, Present):
-            names = retry.call(lambda ident=key.ident: reader.children(ident))  # type: ignore[misc]
+            names = retry.call(lambda ident=place[1]: reader.children(ident))  # type: ignore[misc]
             children = children_at_the_drop(names, key, chains)
         live[key] = Live(finding, children)
     return live
 
 
-def _old_place(key: ObjectKey, renames: Sequence[tuple[str, RenameNamespace]]) -> Key | None:
-    """Where an object is while a namespace above it still has its old name."""
-    for catalog, change in renames:
-        if catalog == key.catalog and is_below(key.ident, change.ident):
-            return key.kind, change.source + key.ident[len(change.ident) :]
-    return None
+def renames_of(steps: Iterable[Step]) -> Renames:
+    """The namespaces that the plan moves, of one catalog."""
+    return {s.change.ident: s.change.source for s in steps if isinstance(s.change, RenameNamespace)}
 
 
-def old_names(ident: Ident, steps: Sequence[Step]) -> Iterator[Ident]:
-    """What the object is called while a namespace above it still has its old name."""
-    for change in (s.change for s in steps):
-        if isinstance(change, RenameNamespace) and is_below(ident, change.ident):
-            yield change.source + ident[len(change.ident) :]
+def _earlier(key: ObjectKey, renames: Renames) -> list[Key]:
+    """Where the object may be while namespaces above it still have their old names."""
+    return [(key.kind, name) for name in earlier_names(key.ident, renames) if name != key.ident]
+
+
+def _place_of(key: ObjectKey, earlier: Sequence[Key], found: Mapping[Key, Finding]) -> Key:
+    return next((name for name in earlier if not isinstance(found[name], Absent)), (key.kind, key.ident))
 
 
 def _judge(key: ObjectKey, chain: Sequence[Link], live: Live, held: Counter[str], result: Check) -> None:

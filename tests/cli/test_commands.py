@@ -294,3 +294,21 @@ def test_a_closed_pipe_is_quiet(tmp_path: Path) -> None:
     )
     assert done.stderr == ""
     assert done.stdout.startswith("Catalog lake")
+
+
+NEW_COLUMN = "[{name: id, type: int64}, {name: n, type: string}]"
+
+
+@pytest.mark.parametrize(
+    "moved",
+    [table("z", "y", "u", spec="renamedFrom: [a, b, t]"), table("z", "y", "t", schema=NEW_COLUMN)],
+    ids=["renamed too", "same name"],
+)
+def test_renames_inside_a_renamed_namespace(tmp_path: Path, moved: str) -> None:
+    applied(tmp_path, catalog(), namespace("a"), namespace("a", "b"), table("a", "b", "t"))
+    moves = namespace("z", spec="{renamedFrom: [a]}"), namespace("z", "y", spec="{renamedFrom: [a, b]}")
+    write(tmp_path, catalog(), *moves, moved)
+    assert reconciler(tmp_path, "plan", "m.yaml", "-o", "p.json").code == 0
+    run = reconciler(tmp_path, "apply", "--plan", "p.json", "--yes", "--format", "json")
+    assert (run.code, run.json["summary"]["done"]) == (0, 3), run.out
+    assert reconciler(tmp_path, "drift", "m.yaml").code == 0
