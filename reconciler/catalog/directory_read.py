@@ -3,7 +3,7 @@ datasets that were asked for, opened on threads."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
@@ -20,10 +20,11 @@ from reconciler.catalog.directory_places import (
     taken,
 )
 from reconciler.catalog.directory_rows import NAMESPACE, TABLE, BadRow, Row, Rows, load_properties, object_id, split
+from reconciler.catalog.directory_strays import stray_folders, strays
 from reconciler.catalog.lance_dataset import Datasets
 from reconciler.catalog.storage import Storage
 from reconciler.model.errors import CatalogError, Code
-from reconciler.model.ident import ROOT, Ident, Kind
+from reconciler.model.ident import ROOT, Ident, Kind, dotted
 from reconciler.model.observed import (
     Absent,
     Detached,
@@ -149,15 +150,45 @@ class DirectoryReader:
                 yield Observation("Table", place.ident, Present(bare))
             else:
                 yield Observation("Table", place.ident, self.observe(place, scope, view.records))
-        missing = [i for i in scope.detail if i not in view.places]
+        missing = sorted(i for i in scope.detail if i not in view.places)
+        strayed = self._strays(view, missing)
         with ThreadPoolExecutor(self.storage.threads) as pool:
             found = self._spread(pool, lambda p: self.observe(p, scope, view.records), costly)
-            lost = self._spread(pool, lambda i: self.lost(i, scope, view.deregistered.get(i), view.records), missing)
+            lost = self._spread(pool, lambda i: self._lost(i, scope, view, strayed), missing)
             for place, finding in zip(costly, found, strict=True):
                 yield Observation("Table", place.ident, finding)
             for ident, absent in zip(missing, lost, strict=True):
                 if not isinstance(absent, Absent):
                     yield Observation("Table", ident, absent)
+
+    def _strays(self, view: View, missing: Sequence[Ident]) -> Mapping[str, list[str]]:
+        """Only asked for when something is missing: a scan that finds everything lists nothing for it."""
+        if all(self.capabilities.listed(i) for i in missing):
+            return {}
+        self.datasets.stats.count("listings")
+        return strays(self.storage.list().folders, {row.location for row in view.rows.values()})
+
+    def _lost(
+        self, ident: Ident, scope: Scope, view: View, strayed: Mapping[str, list[str]]
+    ) -> Absent | Detached | Unreadable:
+        found = self.lost(ident, scope, view.deregistered.get(ident), view.records)
+        if not isinstance(found, Absent) or ident in scope.locations or self.capabilities.listed(ident):
+            return found
+        ours: list[Detached] = []
+        for folder in stray_folders(strayed, object_id(ident)):
+            try:
+                state = self.datasets.state(self.uri(folder))
+            except CatalogError as error:
+                if error.code is Code.TABLE_NOT_FOUND:
+                    continue
+                return Unreadable(error.code, error.message)
+            if state.owner is not None:
+                ours.append(Detached(self.uri(folder), state))
+        if len(ours) > 1:
+            places = " and ".join(d.location for d in ours)
+            reason = f"{places} both hold data of {dotted(ident)}: say which one with `location`, or remove one"
+            return Unreadable(Code.INVALID_TABLE_STATE, reason)
+        return ours[0] if ours else found
 
     def _spread(self, pool: ThreadPoolExecutor, work: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
         """In order. A few large portions: handing over a portion costs as much as opening a local dataset."""

@@ -3,7 +3,6 @@ lives in folders is claimed by creating a file that must not exist."""
 
 from __future__ import annotations
 
-import re
 import uuid
 from collections.abc import Mapping
 from dataclasses import replace
@@ -34,6 +33,7 @@ from reconciler.catalog.directory_rules import (
     table_exists,
     taken_by_table,
 )
+from reconciler.catalog.directory_strays import folder_name
 from reconciler.model.change import (
     AdoptNamespace,
     AdoptTable,
@@ -53,8 +53,6 @@ from reconciler.model.state import Marks
 
 if TYPE_CHECKING:
     from reconciler.catalog.lance_write import DatasetChange
-
-_UNSAFE = re.compile(r"[^A-Za-z0-9._$-]")
 
 
 class DirectoryWriter:
@@ -161,7 +159,7 @@ class DirectoryWriter:
         if left is not None and self.has_versions(left.location):
             raise data_left(change.ident, self.storage.uri(left.location))
         while True:
-            folder = f"{uuid.uuid4().hex[:8]}_{_UNSAFE.sub('_', object_id(change.ident))}"
+            folder = folder_name(uuid.uuid4().hex, object_id(change.ident))
             if self.storage.create(f"{folder}/{RESERVED}", b""):
                 break
         try:
