@@ -40,6 +40,13 @@ class Failure(Exception):
         self.message = message
         self.diagnostics = list(diagnostics)
 
+    @property
+    def summary(self) -> str:
+        """For a report, which has no diagnostics: the first of them says what is wrong, the rest is counted."""
+        errors = [d for d in self.diagnostics if d.severity == "error"]
+        more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+        return f"{self.message}: {errors[0].source}: {errors[0].message}{more}" if errors else self.message
+
 
 @dataclass(frozen=True)
 class Request:
@@ -59,6 +66,7 @@ class Session:
     redactor: Redactor = field(default_factory=Redactor)
     writing: bool = False
     catalogs: dict[str, Catalog] = field(default_factory=dict)
+    specs: dict[str, CatalogSpec] = field(default_factory=dict)
     _open: ExitStack = field(default_factory=ExitStack)
 
     def connect(self, spec: CatalogSpec) -> Catalog:
@@ -76,6 +84,7 @@ class Session:
         except CatalogError as error:
             raise self._unreachable(spec.name, error) from error
         self.catalogs[spec.name] = catalog
+        self.specs[spec.name] = spec
         self._open.callback(catalog.close)
         return catalog
 
@@ -219,10 +228,27 @@ def saved_plan(path: Path) -> Plan:
     from reconciler.model.plan_json import PlanFormatError, plan_from_json
 
     value = read_json(path)
+    if is_report(value):
+        raise Failure(f"{path} is a report, not a plan: give the file that `reconciler plan -o FILE` wrote")
     try:
         return plan_from_json(value)
     except PlanFormatError as error:
         raise Failure(f"{path}: {error}") from error
+
+
+def is_report(value: object) -> bool:
+    return isinstance(value, dict) and "outcome" in value
+
+
+def warn_of_literals(at: Session, where: str) -> None:
+    """Secrets that stand in a manifest are not written down again: whoever uses what was written has to supply them."""
+    from reconciler.engine.redact import literal_warning
+    from reconciler.manifest.schema_files import is_secret
+
+    for _, spec in sorted(at.specs.items()):
+        warning = literal_warning(spec, is_secret, where)
+        if warning is not None:
+            at.say(warning)
 
 
 def connect_for(the_plan: Plan, source: Path, at: Session) -> None:
@@ -279,7 +305,6 @@ def import_catalogs(paths: Sequence[str], variables: Mapping[str, str], folder: 
         for gap in snapshot.gaps:
             raise Failure(f"catalog {name} cannot be listed completely: {gap.message}; nothing was written")
         texts[name] = emit(_public(spec), snapshot)
-        _warn_of_literals(spec, at)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, target in targets.items():
@@ -287,14 +312,5 @@ def import_catalogs(paths: Sequence[str], variables: Mapping[str, str], folder: 
                 file.write(texts[name])
     except OSError as error:
         raise Failure(f"cannot write {error.filename}: {error.strerror}") from error
+    warn_of_literals(at, str(folder))
     return [targets[name] for name in names]
-
-
-def _warn_of_literals(spec: CatalogSpec, at: Session) -> None:
-    from reconciler.engine.redact import literal_secrets, reference_for
-    from reconciler.manifest.schema_files import is_secret
-
-    for key in literal_secrets(spec, is_secret):
-        at.say(
-            f"warning: catalog {spec.name}: {key} is not copied, set the variable of {reference_for(spec.name, key)}"
-        )

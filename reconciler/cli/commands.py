@@ -35,13 +35,14 @@ def plan(args: argparse.Namespace, out: Output) -> int:
     made = _planned(args, out)
     if args.output is not None:
         app.write_file(Path(args.output), as_json.plan_json(made))
+        app.warn_of_literals(out.session, args.output)
     out.result(_plan_as(made, args.format, out))
     return CHANGES if args.detailed_exitcode and made.has_changes else OK
 
 
 def drift(args: argparse.Namespace, out: Output) -> int:
     made = _planned(args, out)
-    out.result(_plan_as(made, args.format, out))
+    out.result(_plan_as(made, args.format, out, text.DRIFT))
     return CHANGES if made.has_changes or made.orphans else OK
 
 
@@ -54,32 +55,44 @@ def import_(args: argparse.Namespace, out: Output) -> int:
 def show(args: argparse.Namespace, out: Output) -> int:
     file = Path(args.file)
     value = app.read_json(file)
-    if isinstance(value, dict) and "outcome" in value:
+    if app.is_report(value):
         out.result(_report_as(value, args.format, file))
+    elif not isinstance(value, dict) or "steps" not in value:
+        raise app.Failure(
+            f"{file} is neither a plan nor a report: give a file that `reconciler plan -o FILE` or "
+            "`reconciler apply --report FILE` wrote"
+        )
     else:
         out.result(_plan_as(app.saved_plan(file), args.format, out))
     return OK
 
 
 def apply(args: argparse.Namespace, out: Output) -> int:
-    """The report is written whatever happens, also when there is no plan to report on."""
-    _check_apply_flags(args)
+    """The report is given whatever happens, also when there is no plan to report on."""
     try:
+        _check_apply_flags(args)
         report = _applied(args, out)
     except app.Failure as error:
-        _write_report(args.report, Report("", "failed", (), out.redactor.text(error.message)), out)
+        _no_plan(args, "failed", error.summary, out)
         raise
     except KeyboardInterrupt:
-        _write_report(args.report, Report("", "interrupted", (), "interrupted before the first write"), out)
+        _no_plan(args, "interrupted", "interrupted before the first write", out)
         raise
     except Exception as error:
         outcome: Outcome = "partial" if out.session.writing else "failed"
-        message = out.redactor.text(f"internal error: {type(error).__name__}: {error}")
-        _write_report(args.report, Report("", outcome, (), message), out)
+        _no_plan(args, outcome, f"internal error: {type(error).__name__}: {error}", out)
         raise
     _write_report(args.report, report, out)
     out.result(_report_as(report.to_json(), args.format, Path()))
     return EXIT_CODES[report.outcome]
+
+
+def _no_plan(args: argparse.Namespace, outcome: Outcome, message: str, out: Output) -> None:
+    """As text, what went wrong is on stderr already."""
+    report = Report("", outcome, (), out.redactor.text(message))
+    _write_report(args.report, report, out)
+    if args.format == "json":
+        out.result(as_json.report_json(report))
 
 
 def _applied(args: argparse.Namespace, out: Output) -> Report:
@@ -145,17 +158,17 @@ def _write_report(path: str | None, report: Report, out: Output) -> None:
         out.say(f"error: the report was not written: {error.message}")
 
 
-def _plan_as(made: Plan, how: str, out: Output) -> str:
-    return as_json.plan_json(made) if how == "json" else text.plan_text(made, out.color)
+def _plan_as(made: Plan, how: str, out: Output, title: str = text.NO_CHANGES) -> str:
+    return as_json.plan_json(made) if how == "json" else text.plan_text(made, out.color, title)
 
 
-def _report_as(report: dict[str, Any], how: str, source: Path) -> str:
-    if how == "json":
-        return as_json.dumped(report)
+def _report_as(report: Any, how: str, source: Path) -> str:
+    """A saved report that cannot be shown as text is none, so it is not passed on as JSON either."""
     try:
-        return text.report_text(report)
+        shown = text.report_text(report)
     except (KeyError, TypeError, AttributeError) as error:
-        raise app.Failure(f"{source} is not a report of this program") from error
+        raise app.Failure(f"{source} is not a report of this program: it is malformed") from error
+    return as_json.dumped(report) if how == "json" else shown
 
 
 def _count(number: int, noun: str) -> str:

@@ -15,14 +15,16 @@ CREATES = frozenset({"create_namespace", "declare_table", "create_dataset", "add
 NEW = frozenset({"create_namespace", "declare_table", "create_dataset"})
 TOLD = frozenset({"adopt", "rename_table", "rename_namespace"})
 REMOVES = frozenset({"drop_namespace", "deregister_table", "drop_columns", "drop_index"})
+NO_CHANGES, DRIFT = "No changes.", "Drift."
+"""How the last line begins when there is nothing to apply, but something to tell."""
 _COLOURS = {"+": "32", "~": "33", "-": "31", "!": "35", "?": "36"}
 
 
-def plan_text(plan: Plan, color: bool = False) -> str:
-    return "\n".join(_plan_lines(plan, color)) + "\n"
+def plan_text(plan: Plan, color: bool = False, title: str = NO_CHANGES) -> str:
+    return "\n".join(_plan_lines(plan, color, title)) + "\n"
 
 
-def _plan_lines(plan: Plan, color: bool) -> Iterator[str]:
+def _plan_lines(plan: Plan, color: bool, title: str) -> Iterator[str]:
     for name, catalog in sorted(plan.catalogs.items()):
         steps = [s for s in plan.steps if s.catalog == name]
         orphans = [k for k in plan.orphans if k.catalog == name]
@@ -32,7 +34,7 @@ def _plan_lines(plan: Plan, color: bool) -> Iterator[str]:
             yield from _listed("Orphaned: ours, but in no manifest; untouched without --prune", orphans)
             yield from _listed("Unowned: as declared, but without our mark", unowned)
             yield ""
-    yield plan_summary(plan)
+    yield plan_summary(plan, title)
 
 
 def _catalog_lines(name: str, catalog: CatalogSummary, steps: Sequence[Step], color: bool) -> Iterator[str]:
@@ -101,15 +103,25 @@ def _painted(line: str, symbol: str, color: bool) -> str:
     return f"\x1b[{_COLOURS[symbol]}m{line}\x1b[0m" if color and symbol in _COLOURS else line
 
 
-def plan_summary(plan: Plan) -> str:
+def plan_summary(plan: Plan, title: str = NO_CHANGES) -> str:
     if not plan.has_changes:
-        return "No changes. The live catalogs match the manifests."
+        return _nothing_to_apply(plan, title)
     s = plan.summary
     parts = [f"{s.create} to create", f"{s.update} to update", f"{s.delete} to delete", f"{s.blocked} blocked"]
     if s.unsupported:
         parts.append(f"{s.unsupported} unsupported")
     refused = f"\nRefused: {safe(plan.refused)}" if plan.refused is not None else ""
     return f"Plan: {', '.join(parts)}.{refused}"
+
+
+def _nothing_to_apply(plan: Plan, title: str) -> str:
+    """The catalogs match the manifests only when there is nothing else to tell. Orphans alone are a drift."""
+    noted = [(len(plan.orphans), "orphaned"), (len(plan.unowned), "unowned")]
+    parts = [f"{_count(n, 'object')} {'is' if n == 1 else 'are'} {what}" for n, what in noted if n]
+    parts += [f"the listing of {safe(n)} is incomplete" for n, c in sorted(plan.catalogs.items()) if not c.complete]
+    if not parts:
+        return f"{NO_CHANGES} The live catalogs match the manifests."
+    return f"{title if plan.orphans else NO_CHANGES} There is nothing to apply, but {', and '.join(parts)}."
 
 
 _MARKS = {"done": "done", "skipped": "skipped", "failed": "FAILED", "unknown": "UNKNOWN", "not_run": "not run"}

@@ -14,7 +14,7 @@ from reconciler.model.ident import ObjectKey
 from reconciler.model.observed import Absent
 from reconciler.model.plan import CatalogSummary, Json, Plan, Step, Summary, Verdict
 from reconciler.model.state import Index, Marks
-from reconciler.render.text import diagnostics_text, plan_text, report_text
+from reconciler.render.text import DRIFT, diagnostics_text, plan_text, report_text
 
 EVIL = "x\x1b[2J\u202e\n\r\x07\x00"
 FIELD = Field("n", parse_type("int64"), False)
@@ -99,12 +99,23 @@ def test_steps_are_told_by_object() -> None:
 
 def test_an_empty_plan_says_so_and_lists_what_is_left() -> None:
     assert plan_text(plan()) == "No changes. The live catalogs match the manifests.\n"
-    listed = plan_text(
-        plan(orphans=(ObjectKey("lake", ("o",), "Table"),), unowned=(ObjectKey("lake", ("u",), "Table"),))
-    )
+    orphans = (ObjectKey("lake", ("o",), "Table"), ObjectKey("lake", ("p",), "Namespace"))
+    unowned = (ObjectKey("lake", ("u",), "Table"),)
+    listed = plan_text(plan(orphans=orphans, unowned=unowned))
     assert "    table o\n" in listed
     assert "    table u\n" in listed
-    assert "No changes." in listed
+    both = " There is nothing to apply, but 2 objects are orphaned, and 1 object is unowned.\n"
+    assert listed.endswith(f"\nNo changes.{both}")
+    assert plan_text(plan(orphans=orphans, unowned=unowned), title=DRIFT).endswith(f"\nDrift.{both}")
+    one = plan_text(plan(unowned=unowned), title=DRIFT)
+    assert one.endswith("\nNo changes. There is nothing to apply, but 1 object is unowned.\n"), "not a drift"
+
+
+def test_an_incomplete_listing_is_no_match() -> None:
+    half = CatalogSummary("dir", False, 1, 1, {}, ("a cannot be listed",))
+    shown = plan_text(replace(plan(), catalogs={"lake": half}))
+    assert "  incomplete: a cannot be listed\n" in shown
+    assert shown.endswith("\nNo changes. There is nothing to apply, but the listing of lake is incomplete.\n")
 
 
 @pytest.mark.parametrize("change", [change for change, _, _ in CHANGES], ids=lambda v: type(v).__name__)
