@@ -283,7 +283,7 @@ def write_file(path: Path, text: str) -> None:
 
 def import_catalogs(paths: Sequence[str], variables: Mapping[str, str], folder: Path, at: Session) -> list[Path]:
     """Live state as manifests, one file per catalog. Never overwrites a file, and writes none unless all can be."""
-    from reconciler.manifest.emit import emit
+    from reconciler.manifest.emit import export
     from reconciler.model.observed import Scope
 
     loaded = validate(paths, variables)
@@ -297,14 +297,17 @@ def import_catalogs(paths: Sequence[str], variables: Mapping[str, str], folder: 
     texts = {}
     for name in names:
         spec = loaded.desired.catalogs[name]
-        _capabilities(spec)
+        capabilities = _capabilities(spec)
         at.connect(spec)
         ignore = spec.management.ignore
         tables = at.look(name, Scope(ignore=ignore)).tables
         snapshot = at.look(name, Scope(detail=frozenset(tables), ignore=ignore))
         for gap in snapshot.gaps:
             raise Failure(f"catalog {name} cannot be listed completely: {gap.message}; nothing was written")
-        texts[name] = emit(_public(spec), snapshot)
+        emitted = export(_public(spec), snapshot, capabilities.type_problem, capabilities.ident_problem)
+        texts[name] = emitted.text
+        for warning in emitted.warnings:
+            at.say(at.redactor.text(f"warning: catalog {name}: {warning}"))
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, target in targets.items():

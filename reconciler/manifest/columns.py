@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from reconciler.manifest.problem import Path, Problem
+from reconciler.manifest.reserved_keys import check_column_metadata
 from reconciler.model.arrow import (
     KNOWN_NAMES,
     ArrowType,
@@ -58,6 +59,8 @@ class Columns:
             self._nested(doc.type, nested, path, problems) if nested else _parse(doc.type, (*path, "type"), problems)
         )
         metadata = dict(doc.metadata or {})
+        if metadata:
+            check_column_metadata(metadata, (*path, "metadata"), problems)
         comment = doc.comment if "comment" in doc.model_fields_set else None
         if COMMENT_KEY in metadata:
             # A column's comment is its metadata key `comment`: two spellings of one thing.

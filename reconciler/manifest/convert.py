@@ -8,8 +8,12 @@ from types import MappingProxyType
 from typing import Any
 
 from reconciler.manifest.columns import Columns
+from reconciler.manifest.ignore_paths import check_ignore_differences
+from reconciler.manifest.index_rules import check_indexes
 from reconciler.manifest.problem import Problem
-from reconciler.manifest.table_rules import check_ignore_differences, check_indexes, check_properties, check_schema
+from reconciler.manifest.reserved_keys import check_reserved
+from reconciler.manifest.table_rules import check_properties, check_schema
+from reconciler.model.arrow import Field
 from reconciler.model.desired import CatalogSpec, DesiredNamespace, DesiredTable, Management
 from reconciler.model.diagnostic import Source
 from reconciler.model.state import DESCRIPTION_KEY, EMPTY, Index
@@ -55,7 +59,7 @@ def _catalog(document: Any, value: Any, source: Source) -> CatalogSpec:
     )
 
 
-def _common(document: Any, problems: list[Problem]) -> dict[str, Any]:
+def _common(document: Any, problems: list[Problem], fields: tuple[Field, ...] | None = None) -> dict[str, Any]:
     spec = document.spec
     given = spec.model_fields_set
     properties = spec.properties
@@ -64,7 +68,11 @@ def _common(document: Any, problems: list[Problem]) -> dict[str, Any]:
         if "description" in given:
             properties = {**(properties or {}), DESCRIPTION_KEY: spec.description}
     if spec.ignoreDifferences:
-        check_ignore_differences(spec.ignoreDifferences, document.kind, problems)
+        check_ignore_differences(spec.ignoreDifferences, document.kind, fields, problems)
+    if spec.renamedFrom and spec.state == "absent":
+        message = "an object that is to be `state: absent` is not renamed"
+        hint = "remove renamedFrom, and give the old object `state: absent` if it is that one that has to go"
+        problems.append(Problem("M415", ("spec", "renamedFrom"), message, hint))
     return {
         "catalog": document.metadata.catalog,
         "ident": tuple(document.metadata.id),
@@ -94,6 +102,9 @@ def _table(document: Any, source: Source, columns: Columns, problems: list[Probl
     indexes = tuple(_index(i) for i in spec.indexes or ())
     if indexes:
         check_indexes(indexes, fields if complete else None, problems)
+    for key, mapping in (("config", spec.config), ("schemaMetadata", spec.schemaMetadata)):
+        if mapping:
+            check_reserved(mapping, ("spec", key), problems)
     return DesiredTable(
         source=source,
         location=spec.location or None,
@@ -102,7 +113,7 @@ def _table(document: Any, source: Source, columns: Columns, problems: list[Probl
         indexes=indexes,
         config=_frozen(spec.config),
         schema_metadata=_frozen(spec.schemaMetadata),
-        **_common(document, problems),
+        **_common(document, problems, fields if complete else None),
     )
 
 

@@ -29,6 +29,7 @@ def check(registry: Registry, capabilities_of: CapabilitiesOf | None) -> None:
         found = registry.catalogs.get(catalog)
         if found is not None:
             _ignored(found.spec, [*namespaces.values(), *tables.values()])
+            _allowed_in_vain(found.spec, [*namespaces.values(), *tables.values()])
             capabilities = capabilities_of(found.spec) if capabilities_of else None
             if capabilities is not None:
                 _backend(capabilities, [*namespaces.values(), *tables.values()])
@@ -160,6 +161,25 @@ def _ignored(spec: CatalogSpec, entries: list[Entry]) -> None:
                     f"of catalog {spec.name!r} ({spec.source})",
                     "change the pattern, or remove this document",
                 )
+
+
+_VAIN_IN_DIR = {
+    "replace_table": "tables are altered in place there",
+    "drop_namespace": "an empty namespace is dropped without it, any other one never",
+    "purge_data": "data is never deleted by this version",
+}
+
+
+def _allowed_in_vain(spec: CatalogSpec, entries: list[Entry]) -> None:
+    """A warning: the manifest asks for something that this catalog will never do, and should not be trusted to."""
+    if spec.type != "dir":
+        return
+    for entry in entries:
+        for index, word in enumerate(entry.declared.allow):
+            why = _VAIN_IN_DIR.get(word)
+            if why is not None:
+                message = f"`{word}` has no effect in a catalog of type dir: {why}"
+                entry.warning("M436", ("spec", "allow", index), message, "remove the word")
 
 
 def _backend(capabilities: Capabilities, entries: list[Entry]) -> None:

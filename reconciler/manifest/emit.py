@@ -6,15 +6,19 @@ emitted, except `protect: true`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from typing import Any
 
 from reconciler.manifest.columns import Columns
 from reconciler.manifest.convert import convert, default_index_name
+from reconciler.manifest.emit_columns import Doc, column
+from reconciler.manifest.index_rules import check_indexes
 from reconciler.manifest.problem import Problem
 from reconciler.manifest.schema_check import accepts
 from reconciler.manifest.schema_files import schema
-from reconciler.model.arrow import ArrowType, Dictionary, Field, ListOf, MapOf, Struct
+from reconciler.model.arrow import ArrowType, Field
 from reconciler.model.desired import CatalogSpec
 from reconciler.model.diagnostic import Source
 from reconciler.model.ident import Ident, Kind, dotted
@@ -28,18 +32,45 @@ from reconciler.model.state import (
     TableState,
 )
 
-Doc = dict[str, Any]
+TypeProblem = Callable[[ArrowType], str | None]
+IdentProblem = Callable[[Kind, Ident], str | None]
 API_VERSION = "reconciler.lance/v1"
 
 
+@dataclass(frozen=True, slots=True)
+class Emitted:
+    text: str
+    warnings: tuple[str, ...]
+    """What is live and not in the text, one line each."""
+
+
 def emit(catalog: CatalogSpec, snapshot: Snapshot) -> str:
-    """One YAML text: the Catalog document, then namespaces and tables by identifier."""
+    """The text alone, with no rules of the backend."""
+    return export(catalog, snapshot).text
+
+
+def export(
+    catalog: CatalogSpec,
+    snapshot: Snapshot,
+    type_problem: TypeProblem | None = None,
+    ident_problem: IdentProblem | None = None,
+) -> Emitted:
+    """One YAML text: the Catalog document, then namespaces and tables by identifier.
+
+    The two functions are the backend's: what `validate` would refuse is left out here, so that one odd table does not
+    make the whole file invalid.
+    """
+    writer = _Writer(catalog.name, type_problem or _no_problem, ident_problem or _no_problem)
     parts = [_dump(catalog_document(catalog))]
     for ident, found in sorted(snapshot.namespaces.items()):
-        parts.append(_object("Namespace", catalog.name, ident, found))
+        parts.append(writer.object("Namespace", ident, found))
     for ident, table in sorted(snapshot.tables.items()):
-        parts.append(_object("Table", catalog.name, ident, table))
-    return "---\n".join(p for p in parts if p)
+        parts.append(writer.object("Table", ident, table))
+    return Emitted("---\n".join(p for p in parts if p), tuple(writer.warnings))
+
+
+def _no_problem(*_: object) -> None:
+    return None
 
 
 def catalog_document(catalog: CatalogSpec) -> Doc:
@@ -49,21 +80,93 @@ def catalog_document(catalog: CatalogSpec) -> Doc:
     return {"apiVersion": API_VERSION, "kind": "Catalog", "metadata": {"name": catalog.name}, "spec": spec}
 
 
-def _object(kind: Kind, catalog: str, ident: Ident, found: Present | Detached | Unreadable) -> str:
-    name = f"{kind.lower()} {dotted(ident)}"
-    if isinstance(found, Unreadable):
-        return _comment(f"{name} could not be read: {found.code.title}: {found.message}")
-    if isinstance(found, Detached):
-        return _comment(f"{name} is not in the catalog; its data is at {found.location}")
-    notes: list[str] = []
-    spec = _table_spec(found.state, notes) if isinstance(found.state, TableState) else _namespace_spec(found.state)
+class _Writer:
+    def __init__(self, catalog: str, type_problem: TypeProblem, ident_problem: IdentProblem) -> None:
+        self.catalog = catalog
+        self.type_problem = type_problem
+        self.ident_problem = ident_problem
+        self.warnings: list[str] = []
+
+    def object(self, kind: Kind, ident: Ident, found: Present | Detached | Unreadable) -> str:
+        name = f"{kind.lower()} {dotted(ident)}"
+        if isinstance(found, Unreadable):
+            return self._missing(f"{name} could not be read: {found.code.title}: {found.message}")
+        if isinstance(found, Detached):
+            return _comment(f"{name} is not in the catalog; its data is at {found.location}")
+        notes = _Notes()
+        state = found.state
+        spec = self._table_spec(state, notes) if isinstance(state, TableState) else _common_spec(state)
+        document = _document(kind, self.catalog, ident, spec)
+        reason = self.ident_problem(kind, ident) or _why_not(document)
+        if reason is not None:
+            return self._missing(f"{name} cannot be written as a manifest: {reason}")
+        self.warnings += (_line(f"{name}: {n}") for n in notes.warnings)
+        comments = "".join(f"{name}: {n}\n" for n in (*notes.warnings, *notes.remarks))
+        return _comment(comments) + _dump(_escape(document))
+
+    def _missing(self, text: str) -> str:
+        self.warnings.append(_line(text))
+        return _comment(text)
+
+    def _table_spec(self, state: TableState, notes: _Notes) -> Doc:
+        spec = _common_spec(state)
+        dataset = state.dataset
+        if not isinstance(dataset, DatasetState):
+            return spec
+        kept = self._columns(dataset.fields, spec, notes)
+        for key, mapping in (("schemaMetadata", dataset.schema_metadata), ("config", dataset.config)):
+            if unreserved := _unreserved(mapping):
+                spec[key] = unreserved
+        indexes = [d for i in dataset.indexes if (d := _index(i, kept, notes)) is not None]
+        if indexes:
+            spec["indexes"] = indexes
+        return spec
+
+    def _columns(self, fields: Sequence[Field], spec: Doc, notes: _Notes) -> list[Field] | None:
+        """Writes the columns that a manifest can say. The others stay as they are: `schemaMode: at_least`."""
+        kept: list[Field] = []
+        docs: list[Doc] = []
+        for field in fields:
+            keys: list[str] = []
+            doc = column(field, keys)
+            problem = self._column_problem(field, doc)
+            if problem is not None:
+                shown = str(field.type)[:80]
+                notes.warnings.append(f"the column {field.name!r} ({shown}) is left out: {problem}")
+                continue
+            if keys:
+                notes.remarks.append(f"metadata of the column {field.name!r} is not managed: {', '.join(keys)}")
+            kept.append(field)
+            docs.append(doc)
+        if not docs:
+            return None
+        spec["schema"] = docs
+        if len(docs) < len(fields):
+            spec["schemaMode"] = "at_least"
+        return kept
+
+    def _column_problem(self, field: Field, doc: Doc) -> str | None:
+        if not field.name:
+            return "it has no name"
+        return self.type_problem(field.type) or _why_not(_probe({"schema": [doc]}))
+
+
+@dataclass(slots=True)
+class _Notes:
+    warnings: list[str] = dataclass_field(default_factory=list)
+    remarks: list[str] = dataclass_field(default_factory=list)
+    """For the reader of the file only: nothing is missing from it."""
+
+
+def _document(kind: Kind, catalog: str, ident: Ident, spec: Doc) -> Doc:
     document: Doc = {"apiVersion": API_VERSION, "kind": kind, "metadata": {"catalog": catalog, "id": list(ident)}}
     if spec or kind == "Table":
         document["spec"] = spec
-    reason = _why_not(document)
-    if reason is not None:
-        return _comment(f"{name} cannot be written as a manifest: {reason}")
-    return _comment("".join(f"{name}: {n}\n" for n in notes)) + _dump(_escape(document))
+    return document
+
+
+def _probe(spec: Doc) -> Doc:
+    return _document("Table", "c", ("t",), spec)
 
 
 def _why_not(document: Doc) -> str | None:
@@ -74,7 +177,7 @@ def _why_not(document: Doc) -> str | None:
         return "a name or value has a form that manifests do not allow"
     problems: list[Problem] = []
     convert(document, Source("-"), Columns(), problems)
-    return problems[0].message if problems else None
+    return next((p.message for p in problems if p.severity == "error"), None)
 
 
 def _mentions_in_key(value: object) -> bool:
@@ -83,7 +186,7 @@ def _mentions_in_key(value: object) -> bool:
     return isinstance(value, list) and any(_mentions_in_key(v) for v in value)
 
 
-def _namespace_spec(state: NamespaceState | TableState) -> Doc:
+def _common_spec(state: NamespaceState | TableState) -> Doc:
     spec: Doc = {}
     properties = _unreserved(state.properties)
     if DESCRIPTION_KEY in properties:
@@ -99,75 +202,7 @@ def _unreserved(mapping: Mapping[str, str]) -> dict[str, str]:
     return {k: v for k, v in sorted(mapping.items()) if not k.startswith(RESERVED_PREFIX)}
 
 
-def _table_spec(state: TableState, notes: list[str]) -> Doc:
-    spec = _namespace_spec(state)
-    dataset = state.dataset
-    if not isinstance(dataset, DatasetState):
-        return spec
-    if dataset.fields:
-        spec["schema"] = [column(f) for f in dataset.fields]
-    for key, mapping in (("schemaMetadata", dataset.schema_metadata), ("config", dataset.config)):
-        if kept := _unreserved(mapping):
-            spec[key] = kept
-    indexes = [d for i in dataset.indexes if (d := _index(i, notes)) is not None]
-    if indexes:
-        spec["indexes"] = indexes
-    return spec
-
-
-def column(field: Field) -> Doc:
-    """Nested fields that carry a comment or metadata are written out; a type string cannot hold those."""
-    doc: Doc = {"name": field.name}
-    inner = _struct_to_write(field.type)
-    if inner is None:
-        doc["type"] = str(field.type)
-    else:
-        text = _with_hole(field.type, inner)
-        if text != "struct":
-            doc["type"] = text
-    if not field.nullable:
-        doc["nullable"] = False
-    if field.comment is not None:
-        doc["comment"] = field.comment
-    if field.metadata:
-        doc["metadata"] = dict(sorted(field.metadata.items()))
-    if inner is not None:
-        doc["fields"] = [column(f) for f in inner.fields]
-    return doc
-
-
-def _struct_to_write(type_: ArrowType) -> Struct | None:
-    """The struct to write out: the outermost one on the way to a nested comment or metadata."""
-    match type_:
-        case Struct(fields):
-            return (
-                type_ if any(f.comment is not None or f.metadata or _struct_to_write(f.type) for f in fields) else None
-            )
-        case ListOf(item=item):
-            return _struct_to_write(item)
-        case MapOf(key=key, value=value):
-            return _struct_to_write(value) or _struct_to_write(key)
-        case Dictionary(value=value):
-            return _struct_to_write(value)
-        case _:
-            return None
-
-
-def _with_hole(type_: ArrowType, hole: Struct) -> str:
-    if type_ is hole:
-        return "struct"
-    match type_:
-        case ListOf():
-            inner = _with_hole(type_.item, hole) + ("" if type_.item_nullable else " not null")
-            return f"{type_.name}<{inner}>" + (f"[{type_.size}]" if type_.size is not None else "")
-        case MapOf():
-            value = _with_hole(type_.value, hole) + ("" if type_.value_nullable else " not null")
-            return f"map<{_with_hole(type_.key, hole)}, {value}>"
-        case _:
-            return str(type_)
-
-
-def _index(index: Index, notes: list[str]) -> Doc | None:
+def _index(index: Index, fields: list[Field] | None, notes: _Notes) -> Doc | None:
     doc: Doc = {"column": index.column, "type": index.type}
     if index.name != default_index_name(index.column):
         doc["name"] = index.name
@@ -175,15 +210,15 @@ def _index(index: Index, notes: list[str]) -> Doc | None:
     params = {k: v for k, v in sorted(index.params.items()) if k in known}
     if params:
         doc["params"] = params
-    probe: Doc = {
-        "apiVersion": API_VERSION,
-        "kind": "Table",
-        "metadata": {"catalog": "c", "id": ["t"]},
-        "spec": {"indexes": [doc]},
-    }
-    if accepts(probe):
-        return doc
-    notes.append(f"the index {index.name} ({index.type} on {index.column}) is left out, its parameters are not known")
+    why = "its parameters are not known"
+    if accepts(_probe({"indexes": [doc]})):
+        problems: list[Problem] = []
+        check_indexes((index,), fields, problems)
+        if not problems:
+            return doc
+        missing = problems[0].code == "M425"
+        why = "its column is not in the manifest" if missing else problems[0].message
+    notes.warnings.append(f"the index {index.name} ({index.type} on {index.column}) is left out, {why}")
     return None
 
 
@@ -205,10 +240,13 @@ def _escape(value: Any) -> Any:
     return [_escape(v) for v in value] if isinstance(value, list) else value
 
 
+def _line(text: str) -> str:
+    """On one line, and harmless on a terminal."""
+    return "".join(c if c.isprintable() else "\ufffd" for c in " ".join(text.split()))
+
+
 def _comment(text: str) -> str:
-    lines = [" ".join(line.split()) for line in text.splitlines()]
-    printable = ("".join(c if c.isprintable() else "\ufffd" for c in line) for line in lines if line)
-    return "".join(f"# {line}\n" for line in printable)
+    return "".join(f"# {line}\n" for line in map(_line, text.splitlines()) if line)
 
 
 def _dump(document: Doc) -> str:

@@ -109,6 +109,7 @@ class _Loader:
         try:
             if references and mentions_reference(value):
                 substituted = substitute(value, document.careful(), self.resolver, problems)
+                problems.references_done()
                 settle(substituted)
                 value = substituted.value
             if accepts(value):
@@ -127,9 +128,12 @@ class _Loader:
         declared = convert(value, Source(sink.file, document.line, document.column), self.columns, problems)
 
         def report(problem: Problem) -> None:
-            sink.problem(document, problem)
+            if not problems.follows(problem):
+                sink.problem(document, problem)
 
-        if isinstance(declared, CatalogSpec):
+        if problems.identity_unknown:
+            self._remember_broken(value)
+        elif isinstance(declared, CatalogSpec):
             self.registry.add_catalog(CatalogEntry(declared, report))
         else:
             self.registry.add(Entry(declared, report))

@@ -36,10 +36,30 @@ class TooMany(Exception):
 class Problems(list[Problem]):
     """Stops the work on a document, and not only its output, once there is enough to report."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._unresolved: frozenset[Path] = frozenset()
+
     def append(self, problem: Problem) -> None:
+        if self.follows(problem):
+            return
         super().append(problem)
         if len(self) > MAX_PROBLEMS:
             raise TooMany
+
+    def references_done(self) -> None:
+        """All problems so far are about references. What else is wrong at their places follows from them."""
+        places = {p.path for p in self}
+        lists = {p[:-1] for p in places if p and isinstance(p[-1], int)}  # an element decides what `metadata.id` is
+        self._unresolved = frozenset(places | lists)
+
+    def follows(self, problem: Problem) -> bool:
+        return problem.path in self._unresolved
+
+    @property
+    def identity_unknown(self) -> bool:
+        """A reference in `metadata` failed: it is not known what the document is about."""
+        return any(path[:1] == ("metadata",) for path in self._unresolved)
 
 
 class ManifestError(Exception):

@@ -167,6 +167,9 @@ def _not_one_of(path: Path, rule: dict[str, Any], node: Node | None) -> Problem:
         return Problem(
             "M206", path, f"`{_show(path)}`: {text or 'an empty value'} is read as {describe(text)}", _one_of(options)
         )
+    if text in rule.get("x-planned", ()):
+        message = f"`{_show(path)}`: {text} is not supported by this version yet"
+        return Problem(code, path, message, _one_of(options))
     near = difflib.get_close_matches(text.lower(), options, 1, 0.5)
     hint = f"did you mean {near[0]}?" if near and len(options) > 1 else _one_of(options)
     return Problem(

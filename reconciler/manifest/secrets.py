@@ -34,7 +34,7 @@ def connection_options(
         expanded = resolver.expand(str(written))
         if expanded.troubles:
             first = expanded.troubles[0]
-            raise ManifestError(first.code, f"spec.{key}: {first.message}", first.hint)
+            raise ManifestError(first.code, f"`spec.{key}`: {first.message}", first.hint)
         options[key] = expanded.text
         if secret(key):
             secrets.update((expanded.text, *expanded.used))

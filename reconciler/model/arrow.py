@@ -4,7 +4,8 @@
     list<T>  list<T not null>  fixed_size_list<float32>[768]  struct<a: T, "b c": T not null>
     map<K, V>  dictionary<int32, string>  blob
 
-pyarrow's own spellings (`float`, `double`, `list<item: T>`, `dictionary<values=T, indices=I, ordered=0>`) are read too.
+pyarrow's own spellings (`float`, `date32[day]`, `list<item: T>`, `dictionary<values=T, indices=I, ordered=0>`) are
+read too.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ _ALIASES = {
     "float": "float32", "double": "float64", "halffloat": "float16", "boolean": "bool", "utf8": "string",
     "large_utf8": "large_string",
 }  # fmt: skip
+_DATE_UNITS = {"date32": "day", "date64": "ms"}
 _INTEGERS = frozenset(["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"])
 _UNITS = {
     "timestamp": ("s", "ms", "us", "ns"), "duration": ("s", "ms", "us", "ns"), "time32": ("s", "ms"),
@@ -241,6 +243,10 @@ class _Parser:
         name = self.word()
         name = _ALIASES.get(name, name)
         if name in SCALARS:
+            if name in _DATE_UNITS and self.peek("["):
+                self.take("[")
+                self.take(_DATE_UNITS[name])
+                self.take("]")
             return Scalar(name)
         if name in _UNITS:
             return self.temporal(name)

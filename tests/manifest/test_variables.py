@@ -142,7 +142,9 @@ spec:
 
 
 def test_connection_errors_name_the_key_and_no_value() -> None:
-    with pytest.raises(ManifestError, match=r"spec\.storage\.key: the environment variable NONE is not set") as caught:
+    with pytest.raises(
+        ManifestError, match=r"`spec\.storage\.key`: the environment variable NONE is not set"
+    ) as caught:
         connection_options({"storage.key": "hush-hush-${env:NONE}"}, environ={})
     assert "hush" not in str(caught.value)
     assert caught.value.code == "M302"

@@ -1,0 +1,63 @@
+"""The paths of `ignoreDifferences`. A path that can name nothing is an error: it would silently ignore nothing."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+from reconciler.manifest.problem import Problem
+from reconciler.model.arrow import Field, ListOf, Struct
+
+_TABLE_ROOTS = ("description", "properties", "config", "schemaMetadata", "schema", "indexes")
+_NAMESPACE_ROOTS = ("description", "properties")
+_ASPECTS = ("type", "nullable", "comment", "metadata")
+_AFTER_COLUMN = "after a column comes nothing, or one of " + ", ".join(_ASPECTS)
+
+
+def check_ignore_differences(
+    paths: Sequence[str], kind: str, fields: Sequence[Field] | None, problems: list[Problem]
+) -> None:
+    """`description`, `properties[.KEY]`, and for tables `config[.KEY]`, `schemaMetadata[.KEY]`, `indexes[.NAME]`,
+    `schema[.COLUMN[.type|.nullable|.comment|.metadata]]`. Keys may contain dots; a nested column has a dotted path,
+    through lists by the word `item`. Names that are not declared are allowed: they may be live."""
+    roots = _TABLE_ROOTS if kind == "Table" else _NAMESPACE_ROOTS
+    for index, path in enumerate(paths):
+        root, dot, rest = path.partition(".")
+        if root not in roots or bool(dot) != bool(rest) or (root == "description" and dot):
+            near = difflib.get_close_matches(root, roots, 1, 0.5)
+            hint = f"did you mean {near[0]}?" if near and near[0] != root else "paths begin with " + ", ".join(roots)
+            found: tuple[str, str] | None = (f"unknown path {path!r}", hint)
+        else:
+            found = _column_problem(path, rest.split("."), fields) if root == "schema" and rest else None
+        if found is not None:
+            problems.append(Problem("M433", ("spec", "ignoreDifferences", index), *found))
+
+
+def _column_problem(path: str, parts: list[str], fields: Sequence[Field] | None) -> tuple[str, str] | None:
+    if not all(parts):
+        return f"the path {path!r} has an empty part", "write schema.COLUMN or schema.COLUMN.ASPECT"
+    level: Sequence[Field] = fields or ()
+    at = 0
+    while at < len(parts):
+        found = next((f for f in level if f.name == parts[at]), None)
+        if found is None:
+            return _undeclared(path, parts, at)
+        at += 1
+        inner = found.type
+        while isinstance(inner, ListOf) and parts[at : at + 1] == ["item"]:
+            inner, at = inner.item, at + 1
+        rest = parts[at:]
+        if not rest or (len(rest) == 1 and rest[0] in _ASPECTS):
+            return None
+        if not isinstance(inner, Struct):
+            shown = ".".join(parts[:at])
+            hint = "the fields of a list are below `item`" if isinstance(inner, ListOf) else _AFTER_COLUMN
+            return f"the path {path!r} goes on after {shown!r}, which has the type {inner}", hint
+        level = inner.fields
+    return None
+
+
+def _undeclared(path: str, parts: list[str], at: int) -> tuple[str, str] | None:
+    """A column that only the live table has. An aspect is the last word, or it is no aspect."""
+    word = next((p for p in parts[max(at, 1) : -1] if p in _ASPECTS), None)
+    return None if word is None else (f"the path {path!r} goes on after {word!r}", _AFTER_COLUMN)
