@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.manifest.emit import emit
+from reconciler.catalog.lance_types import type_problem
+from reconciler.manifest.emit import emit, export
 from reconciler.manifest.load import Loaded, load
 from reconciler.model.arrow import ArrowType, Field, ListOf, MapOf, Struct, parse_type
 from reconciler.model.desired import CatalogSpec, Management
@@ -193,3 +194,73 @@ def test_what_cannot_be_written_is_a_comment(ident: tuple[str, ...], state: Tabl
     assert comment.startswith("# table ")
     assert reason in comment
     assert reload(text).diagnostics == []
+
+
+ODD_COLUMNS = (
+    Field("id", parse_type("int64"), False, None, {"lance-schema:unenforced-primary-key": "true", "unit": "1"}),
+    Field("words", ListOf("fixed_size_list", parse_type("string"), True, 2)),
+    Field("nothing", Struct(())),
+    Field("", parse_type("int8")),
+    Field("a.b", parse_type("int8")),
+    Field("x\ny", Struct((Field("", parse_type("int8")),))),
+    Field("box", Struct((Field("u", parse_type("fixed_size_binary[16]"), True, None, {"ARROW:extension:name": "arrow.uuid"}),))),
+)  # fmt: skip
+
+
+def test_columns_that_validate_refuses_are_left_out_with_a_warning() -> None:
+    indexes = (Index("id_idx", "id", "btree", {}), Index("words_idx", "words", "zonemap", {}))
+    state = TableState(dataset=DatasetState(ODD_COLUMNS, indexes=indexes))
+    tables: dict[tuple[str, ...], Present | Detached | Unreadable] = {
+        ("t",): Present(state),
+        ("broken",): Unreadable(Code.INTERNAL, "line one\nline two"),
+        ("bad name",): Present(TableState()),
+    }
+    found = export(
+        CATALOG, Snapshot({}, tables), type_problem, lambda _, ident: "no spaces" if " " in ident[0] else None
+    )
+    assert found.warnings == (
+        "table bad name cannot be written as a manifest: no spaces",
+        "table broken could not be read: Internal: line one line two",
+        "table t: the column 'words' (fixed_size_list<string>[2]) is left out: fixed_size_list holds only fixed-width "
+        "items, not string: use list<string>",
+        "table t: the column 'nothing' (struct<>) is left out: a struct needs at least one field",
+        "table t: the column '' (int8) is left out: it has no name",
+        "table t: the column 'a.b' (int8) is left out: the column name 'a.b' contains a dot",
+        "table t: the column 'x\\ny' (struct<\"\": int8>) is left out: type 'struct<\"\": int8>': "
+        "a field name must not be empty",
+        "table t: the index words_idx (zonemap on words) is left out, its column is not in the manifest",
+    )
+    for warning in found.warnings:
+        assert "# " + warning.partition(" Internal")[0] in found.text
+    loaded = reload(found.text)
+    assert loaded.diagnostics == []
+    wanted = loaded.desired.tables["lake"][("t",)]
+    assert wanted.at_least
+    assert wanted.fields == (
+        Field("id", parse_type("int64"), False, None, {"unit": "1"}),
+        Field("box", parse_type("struct<u: fixed_size_binary[16]>")),
+    )
+    assert [i.name for i in wanted.indexes] == ["id_idx"]
+    assert "# table t: metadata of the column 'id' is not managed: lance-schema:unenforced-primary-key\n" in found.text
+
+
+def test_a_table_of_such_columns_only_is_declared_without_a_schema() -> None:
+    state = TableState(dataset=DatasetState((Field("", parse_type("int8")),)))
+    found = export(CATALOG, Snapshot({}, {("t",): Present(state)}))
+    assert len(found.warnings) == 1
+    loaded = reload(found.text)
+    assert loaded.diagnostics == []
+    assert loaded.desired.tables["lake"][("t",)].fields is None
+
+
+def test_an_index_that_validate_refuses_is_left_out() -> None:
+    dataset = DatasetState((Field("flag", parse_type("bool")),), indexes=(Index("i", "flag", "bloomfilter", {}),))
+    found = export(CATALOG, Snapshot({}, {("t",): Present(TableState(dataset=dataset))}))
+    assert len(found.warnings) == 1
+    assert "the index i (bloomfilter on flag) is left out" in found.warnings[0]
+    assert reload(found.text).diagnostics == []
+
+
+def test_nothing_left_out_is_no_warning() -> None:
+    state = TableState(dataset=DatasetState((Field("a", parse_type("int8")),)))
+    assert export(CATALOG, Snapshot({}, {("t",): Present(state)}), type_problem).warnings == ()

@@ -72,6 +72,9 @@ BROKEN: dict[str, tuple[str, list[str]]] = {
     "inverted": ("M426", [index("{column: id, type: inverted}")]),
     "ngram": ("M426", [index("{column: tags, type: ngram}")]),
     "btree on a list": ("M426", [index("{column: tags, type: btree}")]),
+    "bitmap on a dictionary": ("M426", [table("t", "schema: [{name: a, type: 'dictionary<int8, string>'}]\nindexes: [{column: a, type: bitmap}]")]),
+    "bloomfilter on a bool": ("M426", [table("t", "schema: [{name: a, type: bool}]\nindexes: [{column: a, type: bloomfilter}]")]),
+    "label list of lists": ("M426", [table("t", "schema: [{name: a, type: list<list<string>>}]\nindexes: [{column: a, type: label_list}]")]),
     "bitmap on a struct": ("M426", [index("{column: st, type: bitmap}")]),
     "reserved key": ("M430", [namespace("n", "properties: {reconciler.owner: me}")]),
     "two descriptions": ("M431", [namespace("n", "description: a\nproperties: {description: b}")]),
@@ -82,6 +85,19 @@ BROKEN: dict[str, tuple[str, list[str]]] = {
     "difference of a namespace": ("M433", [namespace("n", "ignoreDifferences: [schema]")]),
     "unknown type": ("M211", [table("t", "schema: [{name: a, type: strng}]")]),
     "two structs": ("M211", [table("t", "schema: [{name: a, type: 'map<struct, struct>', fields: [{name: b, type: int8}]}]")]),
+    "value not allowed": ("M207", [table("t", "schemaMode: strict")]),
+    "word not allowed": ("M207", [table("t", "allow: [drop_everything]")]),
+    "form not allowed": ("M207", [CATALOG.replace("lake}", "_pond}")]),
+    "fields without a struct": ("M207", [table("t", "schema: [{name: a, type: int8, fields: [{name: b, type: int8}]}]")]),
+    "number too small": ("M208", [POND.replace("path", "management: {thresholds: {deletes: -1}}, path")]),
+    "number too large": ("M208", [POND.replace("path", "management: {thresholds: {deletePercent: 101}}, path")]),
+    "name too long": ("M208", [table("t", "schema: [{name: " + "a" * 256 + ", type: int8}]")]),
+    "identifier too long": ("M208", [namespace(", ".join("a" * 33))]),
+    "default and backfill": ("M209", [table("t", "schema: [{name: a, type: int8, default: 1, backfill: {sql: '1'}}]")]),
+    "no columns": ("M210", [table("t", "schema: []")]),
+    "no name": ("M210", [table("t", "schema: [{name: '', type: int8}]")]),
+    "no key": ("M210", [table("t", "properties: {'': x}")]),
+    "no value": ("M210", [table("t", "description:")]),
     "apiVersion": ("M201", [CATALOG.replace("/v1", "/v2").replace("lake}", "pond}")]),
     "kind": ("M202", [CATALOG.replace("Catalog", "Catalogue").replace("lake}", "pond}")]),
     "not a mapping": ("M200", ["- a\n"]),
@@ -151,6 +167,16 @@ def test_hints(tmp_path: Path) -> None:
     hints = {d.code + " " + d.hint for d in loaded.diagnostics}
     assert {"M203 did you mean path?", "M402 did you mean lake?", "M203 did you mean comment?"} <= hints
     assert "M203 did you mean properties?" in hints
+
+
+@pytest.mark.parametrize("kind", ["rest", "iceberg", "unity", "glue"])
+def test_planned_catalogs_are_not_called_unknown(tmp_path: Path, kind: str) -> None:
+    loaded = load_text(tmp_path, CATALOG.replace("type: dir", f"type: {kind}"))
+    assert codes(loaded) == ["M207"]
+    assert loaded.diagnostics[0].message == f"`spec.type`: {kind} is not supported by this version yet"
+    assert loaded.diagnostics[0].hint == "write dir"
+    (other,) = load_text(tmp_path, CATALOG.replace("type: dir", "type: hive")).diagnostics
+    assert other.message == "`spec.type` cannot be 'hive'"
 
 
 def test_one_warning_per_missing_parent(tmp_path: Path) -> None:

@@ -69,6 +69,56 @@ def test_errors(tmp_path: Path, text: str, code: str, column: int) -> None:
     assert places(loaded, code) == [(11, column + 2)]
 
 
+FOLLOW_UPS = {
+    "empty": "location: ${var:x}",
+    "flag": "protect: ${var:x}",
+    "word": "state: ${var:x}",
+    "type": "schema: [{name: a, type: '${var:x}'}]",
+    "inside a type": "schema: [{name: a, type: 'list<${var:x}>'}]",
+    "name": "schema: [{name: '${var:x}', type: int8}]",
+    "index column": "schema: [{name: a, type: int8}]\nindexes: [{column: 'b${var:x}', type: btree}]",
+    "index type": "indexes: [{column: a, type: '${var:x}'}]",
+    "number": "indexes: [{column: a, type: inverted, params: {max_token_length: '${var:x}'}}]",
+    "list element": "renamedFrom: ['${var:x}']",
+    "path": "ignoreDifferences: ['${var:x}']",
+    "word in a list": "allow: ['${var:x}']",
+    "malformed": "location: ${x}",
+    "environment": "location: ${env:NONE}",
+}
+
+
+@pytest.mark.parametrize("name", FOLLOW_UPS)
+def test_an_undefined_variable_is_one_error(tmp_path: Path, name: str) -> None:
+    loaded = load_text(tmp_path, CATALOG, table("t", FOLLOW_UPS[name]), environ={})
+    assert [c[:3] for c in codes(loaded)] == ["M30"], loaded.diagnostics
+
+
+@pytest.mark.parametrize(
+    "ident",
+    [
+        "catalog: '${var:x}', id: [t]",
+        "catalog: 'la${var:x}', id: [t]",
+        "catalog: lake, id: ['${var:x}']",
+        "catalog: lake, id: ['n${var:x}', t]",
+    ],
+)
+def test_an_undefined_variable_in_the_identifier_is_one_error(tmp_path: Path, ident: str) -> None:
+    text = table("t").replace("catalog: lake, id: [t]", ident)
+    assert codes(load_text(tmp_path, CATALOG, text, table("n"))) == ["M301"]
+
+
+def test_an_undefined_variable_in_a_catalog_is_one_error(tmp_path: Path) -> None:
+    for old, new in (("./lake", "'${var:x}'"), ("{name: lake}", "{name: 'la${var:x}'}"), ("dir", "'${var:x}'")):
+        assert codes(load_text(tmp_path, CATALOG.replace(old, new))) == ["M301"]
+
+
+def test_other_errors_beside_an_undefined_variable_stay(tmp_path: Path) -> None:
+    text = table("t", "protect: ${var:x}\nstate: gone\nlocation: ''\nunknown: 1\n")
+    assert sorted(codes(load_text(tmp_path, CATALOG, text))) == ["M203", "M207", "M210", "M301"]
+    text = table("t", "location: 'a${var:x}'\nschema: [{name: a, type: strng}]\n")
+    assert sorted(codes(load_text(tmp_path, CATALOG, text, table("t")))) == ["M211", "M301", "M400"]
+
+
 def test_hints(tmp_path: Path) -> None:
     loaded = load_text(
         tmp_path, CATALOG, table("t", "properties:\n  a: ${var:nme}\n  b: ${HOME}\n"), variables={"name": ""}

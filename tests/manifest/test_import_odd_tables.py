@@ -1,0 +1,47 @@
+"""Import of a folder with tables that no manifest can say in full: the file loads and the next plan is empty."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import lance
+import pyarrow as pa
+
+from reconciler.app import Request, Session, import_catalogs, plan
+
+from .support import CATALOG
+
+
+def write(folder: Path, name: str, *columns: pa.Field) -> None:
+    lance.write_dataset(pa.schema(columns).empty_table(), str(folder / f"{name}.lance"), data_storage_version="2.2")
+
+
+def test_odd_tables(tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    key = pa.field("id", pa.int64(), False, {"lance-schema:unenforced-primary-key": "true", "unit": "1"})
+    write(lake, "plain", key)
+    write(lake, "words", key, pa.field("pair", pa.list_(pa.string(), 2)))
+    write(lake, "boxes", key, pa.field("boxes", pa.list_(pa.struct([("a", pa.int8())]), 2)))
+    write(lake, "ids", pa.field("u", pa.uuid()), pa.field("j", pa.json_()))
+    (lake / "broken.lance").mkdir()
+    (lake / "broken.lance" / "data").write_text("not a dataset")
+    catalog = tmp_path / "c.yaml"
+    catalog.write_text(CATALOG.replace("./lake", str(lake)))
+    said: list[str] = []
+    session = Session(say=said.append)
+    (written,) = import_catalogs([str(catalog)], {}, tmp_path / "live", session)
+    session.close()
+    left_out = [line for line in said if "left out" in line]
+    assert [line.split(" is left out")[0] for line in left_out] == [
+        "warning: catalog lake: table boxes: the column 'boxes' (fixed_size_list<struct<a: int8>>[2])",
+        "warning: catalog lake: table words: the column 'pair' (fixed_size_list<string>[2])",
+    ]
+    assert [line for line in said if line not in left_out] == [
+        line for line in said if line.startswith("warning: catalog lake: table broken could not be read: ")
+    ]
+    assert len(said) == 3
+    session = Session()
+    found, diagnostics = plan(Request((str(written),)), session)
+    session.close()
+    assert (found.steps, diagnostics) == ((), [])
+    assert {k.ident for k in found.unowned} == {("plain",), ("words",), ("boxes",), ("ids",)}
