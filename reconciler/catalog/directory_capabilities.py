@@ -44,7 +44,11 @@ class DirectoryCapabilities:
     @property
     def problem(self) -> str | None:
         """Why the catalog itself makes no sense, or None."""
-        return None if self.manifest or self.listing else _BOTH_OFF
+        if not self.manifest and not self.listing:
+            return _BOTH_OFF
+        if self.path is not None and self.path.startswith("file://") and not self.path.startswith("file:///"):
+            return f"the path {self.path!r} names a host: write file:///absolute/path, or the path without file://"
+        return None
 
     def listed(self, ident: Ident) -> bool:
         """True for a root table whose folder, not a `__manifest` row, is its existence."""

@@ -57,6 +57,8 @@ class Inventory:
         value = self._read(table_file(name))
         if value is None:
             return None
+        if not isinstance(value.get("owner"), (str, type(None))) or not isinstance(value.get("applied"), list):
+            raise self._bad(table_file(name), TypeError("owner must be a string and applied a list"))
         try:
             marks = Marks(value["owner"], bool(value["protect"]), tuple(sorted(map(str, value["applied"]))))
             state: Literal["claimed", "declared"] = "claimed" if value["state"] == "claimed" else "declared"

@@ -45,7 +45,11 @@ def taken(rows: Rows) -> set[str | None]:
 
 
 def row_place(row: Row) -> Place:
-    problem = None if row.location else f"the row of {dotted(row.ident)} in __manifest has no location"
+    problem = None
+    if not row.location:
+        problem = f"the row of {dotted(row.ident)} in __manifest has no location"
+    elif ".." in row.location.split("/"):
+        problem = f"the location {row.location!r} of {dotted(row.ident)} in __manifest leads out of the catalog"
     return Place(row.ident, row.location or "", row, False, problem)
 
 

@@ -299,7 +299,15 @@ class DirectoryReader:
                 Code.INVALID_TABLE_STATE,
                 f"{where} holds {strange[0]!r} but no Lance dataset: move the folder away if it is not a table",
             )
-        if place.listed and place.row is None and RESERVED not in listing.files:
+        if RESERVED in listing.files:
+            return
+        if place.row is not None:
+            raise CatalogError(
+                Code.INVALID_TABLE_STATE,
+                f"the data of {dotted(place.ident)} is gone: {where} holds neither a dataset nor the mark of a "
+                "declared table. Bring the folder back, or deregister the table",
+            )
+        if place.listed:
             raise CatalogError(
                 Code.INVALID_TABLE_STATE,
                 f"{where} is an empty folder, not a Lance dataset: remove it, or write a dataset there",

@@ -139,6 +139,12 @@ class LocalStorage:
             try:
                 os.scandir(self._path).close()
             except FileNotFoundError:
+                if os.path.islink(self._path):
+                    raise CatalogError(
+                        Code.INVALID_INPUT,
+                        f"{self._path} is a link to {os.readlink(self._path)}, which does not exist: "
+                        "mount the disk, or correct the link",
+                    ) from None
                 self._check_parent()
             except NotADirectoryError:
                 raise CatalogError(

@@ -195,7 +195,9 @@ def test_rows_we_do_not_understand(tmp_path: Path) -> None:
     found = scanned(catalog)
     for key in (("Namespace", ("bad",)), ("Table", ("n", "list")), ("Table", ("n", "nowhere"))):
         assert isinstance(found[key], Unreadable), key
-    assert table(catalog, "n", "number").properties == {"a": "1", "b": "c"}
+    number = found["Table", ("n", "number")]
+    assert isinstance(number, Present)
+    assert number.state.properties == {"a": "1", "b": "c"}
     run(catalog, create_namespace("other"))
     rows = {r["object_id"]: r for r in lance.dataset(str(tmp_path / "__manifest")).to_table().to_pylist()}
     assert rows["bad"]["metadata"] == "{not json"

@@ -1,0 +1,64 @@
+"""What is damaged or does not add up is unreadable, never absent and never repaired by guessing."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import lance
+import pyarrow as pa
+import pytest
+from dir_support import DEFAULT, V2, create_namespace, dataset, detail, find, make_table, open_catalog, run, scanned
+
+from reconciler.catalog.directory_manifest import manifest_schema
+from reconciler.model.errors import CatalogError, Code
+from reconciler.model.observed import Present, Unreadable
+
+
+@pytest.mark.parametrize("layout", [DEFAULT, V2], ids=["default", "v2"])
+def test_a_table_whose_folder_vanished_is_not_made_anew(layout: dict[str, str], tmp_path: Path) -> None:
+    catalog = open_catalog(tmp_path, **layout)
+    run(catalog, create_namespace("n"))
+    make_table(catalog, "n", "t")
+    [folder] = tmp_path.glob("*_n$t")
+    shutil.move(folder, tmp_path.parent / f"{tmp_path.name}-elsewhere")
+    for finding in (find(catalog, "n", "t"), scanned(catalog, detail(("n", "t")))["Table", ("n", "t")]):
+        assert isinstance(finding, Unreadable)
+        assert "is gone" in finding.message
+    with pytest.raises(CatalogError) as refused:
+        run(catalog, dataset("n", "t"))
+    assert refused.value.code is Code.INVALID_TABLE_STATE
+    assert not folder.exists()
+
+
+def test_a_record_with_wrong_types_blocks_only_its_table(tmp_path: Path) -> None:
+    catalog = open_catalog(tmp_path)
+    make_table(catalog, "r")
+    make_table(catalog, "s")
+    record = tmp_path / "__reconciler" / "tables" / "r.json"
+    record.write_text(json.dumps({**json.loads(record.read_text()), "owner": ["x"]}))
+    found = scanned(catalog, detail(("r",), ("s",)))
+    assert isinstance(found["Table", ("r",)], Unreadable)
+    assert isinstance(found["Table", ("s",)], Present)
+
+
+def test_a_row_that_leads_out_of_the_catalog_is_not_followed(tmp_path: Path) -> None:
+    lance.write_dataset(pa.table({"id": [1]}), str(tmp_path / "outside"))
+    root = tmp_path / "lake"
+    row = {"object_id": "t", "object_type": "table", "location": "../outside", "metadata": None, "base_objects": None}
+    lance.write_dataset(pa.Table.from_pylist([row], manifest_schema()), str(root / "__manifest"))
+    finding = scanned(open_catalog(root, **V2), detail(("t",)))["Table", ("t",)]
+    assert isinstance(finding, Unreadable)
+    assert "leads out of the catalog" in finding.message
+
+
+def test_a_link_to_nowhere_is_not_an_empty_catalog(tmp_path: Path) -> None:
+    (tmp_path / "lake").symlink_to(tmp_path / "unmounted")
+    with pytest.raises(CatalogError, match="is a link to"):
+        scanned(open_catalog(tmp_path / "lake"))
+
+
+def test_a_file_uri_with_a_host_is_refused() -> None:
+    with pytest.raises(CatalogError, match="names a host"):
+        open_catalog("file://relative/lake")
