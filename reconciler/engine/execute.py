@@ -169,7 +169,6 @@ class _Run:
         try:
             step, ended, broken = self.answers.get(timeout=TICK)
         except queue.Empty:
-            self._note(self.journal.sync)  # Idle: the ends of steps need not wait for the next start.
             return
         del self.running[step.id]
         if broken is not None:

@@ -1,8 +1,8 @@
 """What a run did, line by line, on disk before it goes on: the story of a run that was killed.
 
 JSON lines: `header`, then `start` and `end` of each step, then `finish`. Nothing is read back from here: the live
-catalog is the state. A `start` is synced before its step writes anything; an `end` is written at once and synced
-with the next line that waits. Threads that wait at the same time share one sync.
+catalog is the state. A `start` is synced before its step writes anything, an `end` before the run goes on from it.
+Threads that wait at the same time share one sync.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ class JournalError(Exception):
 class Journal(Protocol):
     def start(self, step: Step) -> None: ...
     def end(self, *results: StepResult) -> None: ...
-    def sync(self) -> None: ...
     def finish(self, outcome: Outcome) -> None: ...
 
 
@@ -40,9 +39,6 @@ class NoJournal:
         pass
 
     def end(self, *results: StepResult) -> None:
-        pass
-
-    def sync(self) -> None:
         pass
 
     def finish(self, outcome: Outcome) -> None:
@@ -65,11 +61,10 @@ class FileJournal:
             self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         except OSError as error:
             raise JournalError(f"cannot write the journal {path}: {error.strerror}") from error
-        self._write({"event": "header", "plan_id": plan_id, "tool_version": __version__, "pid": os.getpid()})
-        self.sync()
+        self._note({"event": "header", "plan_id": plan_id, "tool_version": __version__, "pid": os.getpid()})
 
     def start(self, step: Step) -> None:
-        ticket = self._write(
+        self._note(
             {
                 "event": "start",
                 "step": step.id,
@@ -78,21 +73,17 @@ class FileJournal:
                 "object": {"kind": step.change.kind, "id": list(step.change.ident)},
             }
         )
-        self._wait_for(ticket)
 
     def end(self, *results: StepResult) -> None:
-        self._write(*(_end_event(result) for result in results))
+        self._note(*(_end_event(result) for result in results))
 
     def finish(self, outcome: Outcome) -> None:
-        self._write({"event": "finish", "outcome": outcome})
-        self.sync()
+        self._note({"event": "finish", "outcome": outcome})
         os.close(self._file)
 
-    def sync(self) -> None:
-        """Waits until all lines are on disk."""
-        with self._lock:
-            ticket = self._written
-        self._wait_for(ticket)
+    def _note(self, *events: Mapping[str, Json]) -> None:
+        """Returns once the lines are on disk."""
+        self._wait_for(self._write(*events))
 
     def _write(self, *events: Mapping[str, Json]) -> int:
         """Hands the lines to the operating system, which a killed process cannot take back. Raises JournalError, also

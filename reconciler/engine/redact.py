@@ -99,9 +99,14 @@ def without_literal_secrets(spec: CatalogSpec, is_secret: Callable[[str], bool])
     return replace(spec, options=options)
 
 
+def literal_secrets(spec: CatalogSpec, is_secret: Callable[[str], bool]) -> list[str]:
+    """The keys that `without_literal_secrets` replaces."""
+    return sorted(key for key, value in spec.options.items() if is_secret(key) and _literal(value))
+
+
 def literal_warning(spec: CatalogSpec, is_secret: Callable[[str], bool], where: str) -> str | None:
     """Says which variables stand in for what `without_literal_secrets` took out; None when it took out nothing."""
-    keys = sorted(key for key, value in spec.options.items() if is_secret(key) and _literal(value))
+    keys = literal_secrets(spec, is_secret)
     if not keys:
         return None
     names = ", ".join(reference_for(spec.name, key)[len("${env:") : -1] for key in keys)

@@ -42,6 +42,45 @@ def test_a_run_is_told_in_order_and_every_start_is_on_disk_before_its_write(tmp_
         assert [e["event"] for e in told if e.get("step") == f"s{n}"] == ["start", "end"]
 
 
+class Watch:
+    """Counts, at every step of the run, the ends that are not on disk yet although the run has gone on from them."""
+
+    def __init__(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.path, self.synced, self.seen = path, 0, 0
+        self.behind: list[int] = []
+        real = os.fsync
+
+        def fsync(file: int) -> None:
+            size = os.fstat(file).st_size
+            real(file)
+            self.synced = max(self.synced, size)
+
+        monkeypatch.setattr(os, "fsync", fsync)
+
+    def update(self, done: int, total: int, running: list[str]) -> None:
+        on_disk = self.path.read_bytes()[: self.synced].count(b'"event":"end"')
+        self.seen = done
+        if on_disk < done:
+            self.behind.append(done)
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("parallelism", [1, 8])
+def test_every_end_is_on_disk_before_the_run_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parallelism: int
+) -> None:
+    path = tmp_path / "j.jsonl"
+    watch = Watch(path, monkeypatch)
+    catalog, journal = lake(), FileJournal(path, PLAN_ID)
+    the_plan = plan(catalog.world, [ns(f"n{i}") for i in range(20)])
+    report = execute(the_plan, {"lake": catalog}, parallelism=parallelism, journal=journal, progress=watch)
+    assert report.outcome == "applied"
+    assert watch.seen > 10
+    assert watch.behind == []
+
+
 def test_lines_of_many_threads_share_syncs_and_none_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     steps = plan(lake().world, [ns(f"n{i}") for i in range(200)]).steps
     journal = FileJournal(tmp_path / "j.jsonl", PLAN_ID)
