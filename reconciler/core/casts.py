@@ -27,8 +27,10 @@ def classify(old: ArrowType, new: ArrowType) -> Cast:
             return _scalars(a, b)
         case Temporal(), Temporal():
             return _temporals(old, new)
-        case (Scalar("date32" | "date64"), Temporal("timestamp")):
-            return "widen"
+        case (Scalar("date32"), Temporal("timestamp")):
+            return "narrow" if new.unit == "ns" else "widen"
+        case (Scalar("date64"), Temporal("timestamp")):
+            return "widen" if new.unit in ("ms", "us") else "narrow"
         case (Temporal("timestamp"), Scalar("date32" | "date64")):
             return "narrow"
         case Decimal(), Decimal():
@@ -52,8 +54,10 @@ def _scalars(a: str, b: str) -> Cast:
         return "widen" if new[0] <= old[0] and old[1] <= new[1] else "narrow"
     if a in _FLOATS and b in _FLOATS:
         return "widen" if _FLOATS[b] > _FLOATS[a] else "narrow"
-    if {a, b} in _PAIRS or {a, b} == {"date32", "date64"}:
+    if {a, b} in _PAIRS or (a, b) == ("date32", "date64"):
         return "widen"
+    if (a, b) == ("date64", "date32"):
+        return "narrow"
     return "rewrite"
 
 
@@ -67,9 +71,13 @@ def _integer(name: str) -> tuple[int, int] | None:
 
 
 def _temporals(old: Temporal, new: Temporal) -> Cast:
+    """Nanoseconds of an instant end in 2262: common far dates (9999-12-31) do not survive them."""
     times = {"time32", "time64"}
     if old.name == new.name or {old.name, new.name} == times:
-        return "widen" if _UNITS[new.unit] >= _UNITS[old.unit] else "narrow"
+        finer = _UNITS[new.unit] >= _UNITS[old.unit]
+        short = new.name != "time64" and new.unit == "ns" and old.unit != "ns"
+        zone_lost = old.tz is not None and new.tz is None
+        return "widen" if finer and not short and not zone_lost else "narrow"
     return "narrow" if old.name == "timestamp" and new.name in times else "rewrite"
 
 

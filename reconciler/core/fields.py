@@ -122,9 +122,18 @@ def _plain_type(type_: ArrowType) -> ArrowType:
 
 
 def rename_path(path: str, renames: dict[str, str]) -> str:
-    """A path after the renames, given as old path -> new name; also for everything below a renamed column."""
-    parts = path.split(".")
-    out = []
-    for i, part in enumerate(parts):
-        out.append(renames.get(".".join(parts[: i + 1]), part))
+    """A path after the renames, given as old path -> new name; also for everything below a renamed column. The old path
+    of a nested column has the new names of what is above it: renames go from the outside in."""
+    out: list[str] = []
+    for part in path.split("."):
+        out.append(renames.get(".".join((*out, part)), part))
     return ".".join(out)
+
+
+def past_renames(want: Fields, live: Fields) -> dict[str, str]:
+    """The declared column renames that hold already, as old path -> new name, whoever did them and when: a run may have
+    been killed between the rename and the note of it."""
+    renamed = [(path, f.name, f.renamed_from) for path, f in walk(want) if f.renamed_from is not None]
+    there = {path for path, _ in walk(live)} if renamed else set()
+    olds = {path[: len(path) - len(new)] + old: new for path, new, old in renamed if path in there}
+    return {old: new for old, new in olds.items() if old not in there}

@@ -25,9 +25,9 @@ from reconciler.model.change import RenameNamespace, RenameTable
 from reconciler.model.desired import CatalogSpec, DesiredNamespace, DesiredObject, DesiredTable
 from reconciler.model.diagnostic import Diagnostic
 from reconciler.model.ident import Ident, Kind, ObjectKey, dotted, parent
-from reconciler.model.observed import Absent, Finding, Present, Snapshot, Unreadable
+from reconciler.model.observed import Absent, Detached, Finding, Present, Snapshot, Unreadable
 from reconciler.model.plan import INCOMPLETE, RENAME_CONFLICT, TWO_APPLIES, UNREADABLE
-from reconciler.model.state import Marks
+from reconciler.model.state import Marks, TableState
 
 
 @dataclass(slots=True)
@@ -162,6 +162,9 @@ class _Planner:
         if isinstance(found, Absent) and source is None and want.location is not None and block is None:
             self._no_location(want)
             return
+        if isinstance(found, Detached) and (other := self._user_of(found.location)) is not None:
+            self._location_taken(want, found.location, other)
+            return
         if source is not None and renamed:
             found = self.world.tables[source]
         d = plan_table(self.context, want, found, block, source if renamed else None)
@@ -179,7 +182,7 @@ class _Planner:
             reason = f"a {other} of this name is there: remove it in one apply, create this in the next"
             return Absent(), Block(TWO_APPLIES, reason)
         block = self._parent_block(want.ident)
-        if block is None and isinstance(found, Absent):
+        if block is None and isinstance(found, (Absent, Detached)):
             block = self._may_be_there(want)
         above = self.world.namespaces.get(parent(want.ident))
         if block is None and isinstance(above, Unreadable):
@@ -216,6 +219,27 @@ class _Planner:
             )
         )
 
+    def _user_of(self, location: str) -> Ident | None:
+        """The live table that has this place already."""
+        place = location.removeprefix("file://").rstrip("/")
+        for ident, found in self.world.tables.items():
+            if isinstance(found, Present) and isinstance(found.state, TableState):
+                theirs = found.state.location
+                if isinstance(theirs, str) and theirs.removeprefix("file://").rstrip("/") == place:
+                    return ident
+        return None
+
+    def _location_taken(self, want: DesiredTable, location: str, other: Ident) -> None:
+        self.plan.diagnostics.append(
+            Diagnostic(
+                want.source,
+                "P104",
+                "error",
+                f"{dotted(want.ident)}: the dataset at {location} is table {dotted(other)} already",
+                f"one dataset is one table of a catalog: declare it as {dotted(other)}, or use `renamedFrom`",
+            )
+        )
+
     def _no_location(self, want: DesiredTable) -> None:
         self.plan.diagnostics.append(
             Diagnostic(
@@ -223,7 +247,8 @@ class _Planner:
                 "P102",
                 "error",
                 f"{dotted(want.ident)}: there is no dataset at {want.location}",
-                "this catalog chooses locations itself: leave `location` out, or name a dataset that exists",
+                "this catalog chooses locations itself: leave `location` out, or name a dataset that exists; "
+                "a relative location starts at the catalog's path",
             )
         )
 

@@ -8,7 +8,7 @@ from reconciler.core.casts import Cast
 from reconciler.core.diff_schema import Difference, compare, ignore_rule
 from reconciler.core.draft import Block, Drafter
 from reconciler.core.fields import bare, edit, plain, walk
-from reconciler.core.plan_index import wanted_indexes
+from reconciler.core.plan_index import wanted_indexes, with_live_names
 from reconciler.core.rewrite import rewritten
 from reconciler.core.text import listing
 from reconciler.model.arrow import ArrowType, Field
@@ -108,7 +108,7 @@ def _types(x: Difference) -> tuple[ArrowType, ArrowType]:
 def _free_of_indexes(d: Drafter, want: DesiredTable, paths: Sequence[str]) -> bool:
     """Lance refuses to cast an indexed column: its indexes are dropped, and the declared ones made again later. When
     one of them has to stay, none is touched: the cast cannot be done anyway."""
-    declared = {i.name for i in wanted_indexes(want)}
+    declared = {i.name for i in wanted_indexes(with_live_names(want, d.dataset.indexes))}
     held = [i for i in sorted(d.dataset.indexes, key=lambda i: i.name) if _on(i.column, paths)]
     lost = [i for i in held if i.name not in declared]
     stays = d.block is None and "drop_index" not in d.allow

@@ -7,9 +7,9 @@ from reconciler.core.diff_index import by_name, index_differences, needs_record
 from reconciler.core.diff_properties import MapDiff, diff_map
 from reconciler.core.diff_schema import ignore_rule
 from reconciler.core.draft import Drafter
-from reconciler.core.fields import annotated, find, rename_path
+from reconciler.core.fields import annotated, find, past_renames, rename_path
 from reconciler.core.plan_columns import plan_columns
-from reconciler.core.plan_index import create_indexes, drop_indexes, wanted_indexes
+from reconciler.core.plan_index import create_indexes, drop_indexes, wanted_indexes, with_live_names
 from reconciler.core.text import changed_keys, listing
 from reconciler.model.arrow import Field
 from reconciler.model.change import UpdateDataset
@@ -26,6 +26,7 @@ def plan_dataset(d: Drafter, want: DesiredTable, bookkeeping: bool) -> None:
     if not declares and not d.dataset.applied:
         return
     renames = plan_columns(d, want) if want.fields is not None else {}
+    want = with_live_names(want, d.dataset.indexes)
     drop_indexes(d, want)
     _update(d, want, renames, bookkeeping)
     create_indexes(d, want)
@@ -38,7 +39,8 @@ def _update(d: Drafter, want: DesiredTable, renames: dict[str, str], bookkeeping
     config = diff_map(want.config, live.config, ours.config, ignored, "config")
     schema = diff_map(want.schema_metadata, live.schema_metadata, ours.schema, ignored, "schemaMetadata")
     fields = _field_changes(want, live.fields, ours, renames)
-    applied = tuple(sorted({*expected_applied(want, live.fields), *_still_ours(want, live, ours)}))
+    kept = {*expected_applied(want, live.fields), *_still_ours(want, live, ours)}
+    applied = tuple(sorted(kept - _still_theirs(want, live, ours)))
     record = _definitions(d, want)
     marks_differ = bookkeeping and (live.applied != applied or live.owner != d.context.owner or record)
     if not (config or schema or fields or marks_differ):
@@ -63,6 +65,16 @@ def _still_ours(want: DesiredTable, live: DatasetState, ours: Applied) -> list[s
     return [f"index:{i.name}" for i in live.indexes if i.name in ours.indexes and i.name not in declared]
 
 
+def _still_theirs(want: DesiredTable, live: DatasetState, ours: Applied) -> set[str]:
+    """Indexes of others that stand under a declared name and may not be dropped: declaring does not make them ours."""
+    there = by_name(live.indexes)
+    return {
+        f"index:{i.name}"
+        for i in wanted_indexes(want)
+        if i.name in there and i.name not in ours.indexes and index_differences(i, there[i.name])
+    }
+
+
 def _definitions(d: Drafter, want: DesiredTable) -> bool:
     """True when the definitions we noted are not those declared for the indexes that are there and fit."""
     live = by_name(d.dataset.indexes)
@@ -78,6 +90,8 @@ def _field_changes(want: DesiredTable, live: tuple[Field, ...], ours: Applied, r
     wanted = dict(annotated(want.fields or ()))
     if not wanted and not ours.fields:
         return {}
+    if ours.fields:
+        renames = renames | past_renames(want.fields or (), live)
     applied = {rename_path(path, renames): keys for path, keys in ours.fields.items()}
     out: FieldChanges = {}
     for path in sorted(wanted.keys() | applied.keys()):

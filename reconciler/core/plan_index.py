@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from reconciler.core.applied import parse_applied
 from reconciler.core.diff_index import by_name, index_differences
 from reconciler.core.draft import Block, Drafter
@@ -10,7 +12,7 @@ from reconciler.model.change import CreateIndex, DropIndex
 from reconciler.model.codec import index_json
 from reconciler.model.desired import DesiredTable
 from reconciler.model.plan import PARENT_BLOCKED
-from reconciler.model.state import Index
+from reconciler.model.state import Index, default_index_name
 
 
 def wanted_indexes(want: DesiredTable) -> tuple[Index, ...]:
@@ -19,6 +21,22 @@ def wanted_indexes(want: DesiredTable) -> tuple[Index, ...]:
     if "indexes" in ignored:
         return ()
     return tuple(i for i in want.indexes if f"indexes.{i.name}" not in ignored)
+
+
+def with_live_names(want: DesiredTable, live: tuple[Index, ...]) -> DesiredTable:
+    """An index declared without a name is met by any index that is as declared: Lance keeps the name of an index when
+    its column is renamed, and others name theirs as they like."""
+    there = {i.name for i in live}
+    free = [i for i in live if i.name not in {w.name for w in want.indexes}]
+    indexes = list(want.indexes)
+    for at, index in enumerate(indexes):
+        if index.name in there or index.name != default_index_name(index.column):
+            continue
+        match = next((i for i in free if not index_differences(index, i)), None)
+        if match is not None:
+            free.remove(match)
+            indexes[at] = replace(index, name=match.name)
+    return want if tuple(indexes) == want.indexes else replace(want, indexes=tuple(indexes))
 
 
 def drop_indexes(d: Drafter, want: DesiredTable) -> None:
@@ -33,7 +51,11 @@ def drop_indexes(d: Drafter, want: DesiredTable) -> None:
             if differ := index_differences(declared, live):
                 what = ", ".join(f"{k} {old!s} -> {new!s}" for k, (old, new) in differ.items())
                 reason = f"index {live.name} differs ({what}): dropped and made again"
-                d.propose(DropIndex(want.ident, live.name), "rewrite", reason, index_json(live))
+                drop = DropIndex(want.ident, live.name)
+                if live.name in ours:
+                    d.propose(drop, "rewrite", reason, index_json(live))
+                else:
+                    d.propose(drop, "destructive", f"{reason}; we did not make it", index_json(live), "drop_index")
         elif live.name in ours and live.name not in left_alone and "indexes" not in want.ignore_differences:
             d.propose(
                 DropIndex(want.ident, live.name),

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from reconciler.core.applied import expected_applied
 from reconciler.core.diff_properties import MapDiff, diff_map, ignored_paths
+from reconciler.core.diff_schema import Ignored, ignore_rule
 from reconciler.core.draft import Block, Context, Drafter
-from reconciler.core.fields import plain
+from reconciler.core.fields import Fields, plain
 from reconciler.core.ownership import Standing, standing
 from reconciler.core.plan_dataset import plan_dataset
-from reconciler.core.plan_index import create_indexes, wanted_indexes
-from reconciler.core.text import changed_keys
-from reconciler.model.change import AdoptTable, CreateDataset, DeclareTable, RenameTable, UpdateTable
+from reconciler.core.plan_index import create_indexes, wanted_indexes, with_live_names
+from reconciler.core.text import changed_keys, listing
+from reconciler.model.arrow import Field
+from reconciler.model.change import AdoptTable, CreateDataset, DeclareTable, RenameTable, UpdateDataset, UpdateTable
 from reconciler.model.codec import marks_json
 from reconciler.model.desired import DesiredTable
 from reconciler.model.ident import Ident, dotted
@@ -43,7 +47,7 @@ def plan_table(
         d.propose(
             DeclareTable(want.ident, *_new_entry(context, want, ignored, holds), found.location),
             "safe",
-            f"its data is still there: attached again at {found.location}",
+            f"its data is {_still(found, context.owner)}there: attached to {found.location}",
             {"location": found.location, "owner": found.dataset.owner},
         )
     elif isinstance(found, Absent):
@@ -56,6 +60,10 @@ def plan_table(
         d.propose(UpdateTable(want.ident, cannot.set, (), marks), "metadata", "properties differ", before)
     _dataset(d, want, where)
     return d
+
+
+def _still(found: Detached, owner: str) -> str:
+    return "still " if found.dataset.owner == owner else ""
 
 
 def _new_entry(
@@ -75,11 +83,17 @@ def _existing(
     protect = live.marks.protect if want.protect is None else want.protect
     marks = Marks(d.context.owner, protect, diff.applied)
     before: Json
+    if want.location is not None and isinstance(live.location, str) and live.location != want.location:
+        why = f"it is at {live.location}, and `location` says {want.location}: a table is not moved by that"
+        before = {"marks": marks_json(live.marks)}
+        d.refuse(UpdateTable(want.ident, {}, (), live.marks), "metadata", Block("", why, "unsupported"), before)
     if renamed is not None:
         before = {"id": [*renamed]}
         if not d.propose(RenameTable(want.ident, renamed), "metadata", f"renamed from {dotted(renamed)}", before):
             d.block = Block("", "the rename is not possible", "unsupported")
     if where == "adopting":
+        if isinstance(live.dataset, DatasetState):
+            want = with_live_names(want, live.dataset.indexes)
         change = AdoptTable(want.ident, marks, expected_applied(want), wanted_indexes(want))
         reason = f"taken from {live.marks.owner}" if live.marks.owner else "nobody owned it"
         d.propose(change, "metadata", reason, {"marks": marks_json(live.marks)})
@@ -96,13 +110,29 @@ def _dataset(d: Drafter, want: DesiredTable, where: Standing) -> None:
     if isinstance(d.table.dataset, DatasetState):
         plan_dataset(d, want, bookkeeping=where != "held")
     elif d.table.dataset is None and want.fields is not None:
-        change = CreateDataset(
-            want.ident,
-            tuple(plain(f) for f in want.fields),
-            dict(sorted(want.schema_metadata.items())),
-            dict(sorted(want.config.items())),
-            d.context.owner,
-            expected_applied(want),
-        )
-        if d.propose(change, "safe", "no data yet: an empty dataset is written"):
+        if d.propose(_new_dataset(d, want, want.fields), "safe", "no data yet: an empty dataset is written"):
             create_indexes(d, want)
+    elif d.table.dataset is None and (want.config or want.schema_metadata or want.indexes):
+        parts = {"config": want.config, "schemaMetadata": want.schema_metadata, "indexes": want.indexes}
+        why = f"{listing([k for k, v in parts.items() if v])} need a dataset, and there is none: declare a schema"
+        change = UpdateDataset(want.ident, dict(want.config), dict(want.schema_metadata), {}, d.context.owner, ())
+        d.refuse(change, "metadata", Block("", why, "unsupported"))
+
+
+def _new_dataset(d: Drafter, want: DesiredTable, fields: Fields) -> CreateDataset:
+    """What is left to others (`ignoreDifferences`) is not set at the start either."""
+    ignored = frozenset(want.ignore_differences)
+    return CreateDataset(
+        want.ident,
+        tuple(_unignored(plain(f), f.name, ignore_rule(want.ignore_differences)) for f in fields),
+        diff_map(want.schema_metadata, EMPTY, (), ignored, "schemaMetadata").set,
+        diff_map(want.config, EMPTY, (), ignored, "config").set,
+        d.context.owner,
+        expected_applied(want),
+    )
+
+
+def _unignored(f: Field, path: str, rule: Ignored) -> Field:
+    if f.comment is not None and rule(path, "comment"):
+        f = replace(f, comment=None)
+    return replace(f, metadata=EMPTY) if f.metadata and rule(path, "metadata") else f

@@ -13,7 +13,7 @@ from reconciler.core.options import PlanOptions
 from reconciler.core.order import number
 from reconciler.core.plan_catalog import CatalogPlan, plan_catalog
 from reconciler.core.plan_renames import earlier_names, later_names, namespace_renames
-from reconciler.core.shared import altered_once
+from reconciler.core.shared import altered_once, declared_twice
 from reconciler.core.simulate import check
 from reconciler.model.capabilities import Capabilities
 from reconciler.model.codec import canonical
@@ -61,9 +61,10 @@ def _make_plan(
         namespaces, tables = desired.namespaces.get(name, {}), desired.tables.get(name, {})
         return plan_catalog(desired.catalogs[name], namespaces, tables, snapshot, capabilities[name], options)
 
+    twice = declared_twice(desired, snapshots)
     snapshots = altered_once(desired, snapshots)
     plans = {name: one(name, snapshots[name]) for name in sorted(snapshots)}
-    diagnostics: list[Diagnostic] = [d for p in plans.values() for d in p.diagnostics]
+    diagnostics: list[Diagnostic] = [*twice, *(d for p in plans.values() for d in p.diagnostics)]
     if diagnostics:
         raise PlanError(diagnostics)
     drafts = [(name, d) for name, p in plans.items() for d in p.drafts]

@@ -69,6 +69,11 @@ class Index:
     what Lance fills in by itself cannot be foretold."""
 
 
+def default_index_name(column: str) -> str:
+    """What an index is called when the manifest gives no name."""
+    return column.replace(".", "_") + "_idx"
+
+
 @dataclass(frozen=True, slots=True)
 class DatasetState:
     """The Lance dataset at a table's location: the schema of record."""

@@ -9,6 +9,7 @@ import pytest
 
 from reconciler.catalog.memory import MemoryCapabilities, MemoryCatalog, place
 from reconciler.core.errors import PlanError
+from reconciler.core.fields import rename_path
 from reconciler.core.options import PlanOptions
 from reconciler.core.planner import make_plan, scope_of
 from reconciler.core.world import World
@@ -87,6 +88,20 @@ def test_an_old_name_that_a_gap_may_hide_is_not_created_anew() -> None:
     assert steps(result) == []
     assert {s.blocked_by for s in result.steps} == {"incomplete_listing"}
     assert "its old name a.t may be there" in result.steps[0].reason
+
+
+@pytest.mark.parametrize("where", [(), ("a",), ("a", "x")])
+def test_nothing_is_deleted_beside_a_gap(where: Ident) -> None:
+    """Neither what the first page still showed, nor the namespaces around it, which only look empty."""
+    gap = Gap(where, Code.SERVICE_UNAVAILABLE, "page 2 failed")
+    seen = Snapshot({("a",): SPACE, ("a", "x"): SPACE}, {("a", "x", "t"): live_table("a", "x", "t")}, (gap,))
+    spec = CatalogSpec("lake", "memory", {}, Management("us"), HERE)
+    for wanted in ({}, {("a",): ns("a", absent=True), ("a", "x"): ns("a", "x", absent=True)}):
+        desired = Desired({"lake": spec}, {"lake": wanted}, {})
+        result = make_plan(desired, {"lake": seen}, {"lake": MemoryCapabilities()}, PRUNE)
+        assert steps(result) == []
+        assert {s.blocked_by for s in result.steps} == {"incomplete_listing"}
+        assert not result.catalogs["lake"].complete
 
 
 def test_what_waits_for_its_rename_is_no_orphan_even_outside_the_target() -> None:
@@ -227,6 +242,18 @@ def test_an_index_whose_drop_is_held_back_is_still_ours_afterwards() -> None:
     result = on_table(table("a", "t"), live)
     (update,) = [s for s in result.steps if s.verdict == "allowed"]
     assert update.change.applied == ("index:mine",)  # type: ignore[union-attr]
+
+
+def test_a_column_rename_that_was_done_but_not_noted_keeps_what_was_ours() -> None:
+    """The run was killed in between: the comment that we set under the old name is still ours to remove."""
+    want = table("a", "t", fields=(Field("new", ID[0].type, renamed_from="old"),))
+    live = live_table("a", "t", fields=(Field("new", ID[0].type, comment="ours"),), applied=("field:old:comment",))
+    (update,) = on_table(want, live).steps
+    assert update.change.fields == {"new": {"comment": None}}  # type: ignore[union-attr]
+
+
+def test_nested_renames_are_followed_from_the_outside_in() -> None:
+    assert rename_path("a.x.deep", {"a": "b", "b.x": "y"}) == "b.y.deep"
 
 
 @pytest.mark.parametrize("where", ["table", "namespace"])
