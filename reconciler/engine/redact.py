@@ -6,13 +6,14 @@ under our control, so every text passes through here as well.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import re
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from urllib.parse import quote
+from urllib.parse import quote, unquote, urlsplit
 
 from reconciler.model.desired import CatalogSpec
 from reconciler.model.plan import Json
@@ -73,7 +74,8 @@ def _worth_hiding(secret: str) -> bool:
 
 
 def _forms(secret: str) -> set[str]:
-    """As it is, and as it looks in a URL, in JSON and in a Python repr; each line of a multi-line one too."""
+    """As it is, and as it looks in a URL, in JSON and in a Python repr; each line of a multi-line one and the password
+    in a URL too."""
     forms = {
         secret,
         secret.strip(),
@@ -83,6 +85,9 @@ def _forms(secret: str) -> set[str]:
         repr(secret)[1:-1],
     }
     forms |= {line.strip() for line in secret.splitlines()}
+    with contextlib.suppress(ValueError):
+        password = urlsplit(secret).password or ""
+        forms |= {password, unquote(password)}
     return {f for f in forms if len(f) >= SHORTEST}
 
 

@@ -1,4 +1,8 @@
-"""A canary in every secret option, however it is written: it is in no output, on no error path, at no log level."""
+"""A canary in every secret option, however it is written: it is in no output, on no error path, at no log level.
+
+The error paths are those where a library really repeats an option in its message; for each, the same run with the
+redactor switched off shows the canary, so that none of these tests can go blind.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +14,13 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import patch
 
 import boto3
 import pytest
 from cli_runs import Run, catalog, environment, namespace, process, reconciler, table, write
+
+from reconciler.engine.redact import MASK, Redactor
 
 pytestmark = pytest.mark.slow
 
@@ -22,6 +29,8 @@ CANARIES = {
     "storage.aws_secret_access_key": 'CANARY/sec+ret="q"\\x2222',
     "storage.aws_session_token": "CANARYtok en%3333",
 }
+IN_URL = "CANARYpw4444"
+BAD_VALUE = "CANARYnumber5555"
 NOISY = {"LANCE_LOG": "trace", "RUST_LOG": "trace"}
 LOUD = ("--debug", "--log-level", "debug")
 
@@ -61,11 +70,13 @@ def dead_port() -> str:
         return f"http://127.0.0.1:{free.getsockname()[1]}"
 
 
-def manifest(folder: Path, how: str, endpoint: str, path: str = "s3://lake/root") -> dict[str, str]:
+def manifest(
+    folder: Path, how: str, endpoint: str, path: str = "s3://lake/root", timeout: str = "30s"
+) -> dict[str, str]:
     """Writes m.yaml and gives the environment it needs."""
     env: dict[str, str] = {}
     options: dict[str, str] = {}
-    for number, (key, value) in enumerate(CANARIES.items()):
+    for number, (key, value) in enumerate({**CANARIES, "storage.timeout": timeout}.items()):
         if how == "env":
             env[f"SECRET_{number}"] = value
             options[key] = f"${{env:SECRET_{number}}}"
@@ -93,7 +104,7 @@ def assert_clean(folder: Path, *runs: Run) -> None:
         if path.is_file() and path.name not in ("m.yaml", "c.yaml") and not path.name.startswith("secret"):
             texts[str(path)] = path.read_bytes().decode("utf-8", "replace")
     for where, text in texts.items():
-        for value in CANARIES.values():
+        for value in (*CANARIES.values(), IN_URL, BAD_VALUE):
             for form in (value, value[-8:], json.dumps(value)[1:-1], repr(value)[1:-1]):
                 assert form not in text, f"{where}: {form} in {text[:2000]}"
 
@@ -127,36 +138,63 @@ def test_a_plan_made_from_literals_says_which_variables_it_needs(tmp_path: Path,
     assert reconciler(tmp_path, "apply", "--plan", "p.json", "--yes", env=env | given).code == 0
 
 
-@pytest.mark.parametrize(
-    ("how", "trouble"),
-    [
-        ("env", "dead port"),
-        ("literal", "no bucket"),
-        ("file", "broken endpoint"),
-        ("literal", "broken endpoint"),
-        ("unset", "dead port"),
-    ],
-)
+def in_trouble(folder: Path, how: str, trouble: str, s3: str) -> dict[str, str]:
+    """The environment for a manifest that cannot be planned."""
+    dead = dead_port().replace("http://", f"http://user:{IN_URL}@")
+    endpoint = {"dead port": dead, "no bucket": s3, "broken endpoint": f"http://[{IN_URL}"}.get(trouble, s3)
+    path = "s3://missing/root" if trouble == "no bucket" else "s3://lake/root"
+    return manifest(folder, how, endpoint, path, BAD_VALUE if trouble == "bad value" else "30s")
+
+
+REPEATED = [("env", "dead port"), ("file", "bad value"), ("literal", "bad value"), ("default", "bad value")]
+"""Errors in which the library repeats the canary."""
+
+
+@pytest.mark.parametrize(("how", "trouble"), [*REPEATED, ("literal", "no bucket"), ("file", "broken endpoint")])
 def test_on_error_paths(tmp_path: Path, s3: str, how: str, trouble: str) -> None:
-    endpoint = {"dead port": dead_port(), "no bucket": s3, "broken endpoint": "http://[::1"}[trouble]
-    env = manifest(tmp_path, how, endpoint, "s3://missing/root" if trouble == "no bucket" else "s3://lake/root")
+    env = in_trouble(tmp_path, how, trouble, s3)
     runs = [
         process(tmp_path, "plan", "m.yaml", "-o", "p.json", *LOUD, env=env | NOISY),
         reconciler(tmp_path, "apply", "m.yaml", "--yes", "--report", "r.json", "--format", "json", env=env),
-        reconciler(tmp_path, "drift", "m.yaml", *LOUD, env=env),
         reconciler(tmp_path, "import", "c.yaml", "-o", "live", env=env),
     ]
     assert {r.code for r in runs} == {1}, runs
     assert all("error: " in r.err for r in runs)
     assert_clean(tmp_path, *runs)
+    if (how, trouble) in REPEATED:
+        assert all(MASK in r.err for r in runs), "the library no longer repeats the option: find another error"
+        assert MASK in runs[1].json["message"]
+
+
+@pytest.mark.parametrize(("how", "trouble"), REPEATED)
+def test_without_the_redactor_the_error_paths_would_leak(tmp_path: Path, s3: str, how: str, trouble: str) -> None:
+    env = in_trouble(tmp_path, how, trouble, s3)
+    with patch.object(Redactor, "text", lambda self, text: text):
+        run = reconciler(tmp_path, "apply", "m.yaml", "--yes", "--report", "r.json", env=env)
+    assert "CANARY" in run.err
+    assert "CANARY" in (tmp_path / "r.json").read_text()
+
+
+def test_a_secret_that_is_not_set_is_named_by_its_variable(tmp_path: Path) -> None:
+    env = manifest(tmp_path, "unset", dead_port())
+    run = reconciler(tmp_path, "plan", "m.yaml", *LOUD, env=env)
+    assert run.code == 1
+    assert "THIS_IS_NOT_SET" in run.err
+    assert_clean(tmp_path, run)
 
 
 def test_a_server_that_fails_in_the_middle(tmp_path: Path, s3: str) -> None:
     """The plan is good, then the server is gone: the error texts of the libraries go through apply."""
     env = manifest(tmp_path, "env", s3, "s3://lake/middle")
     assert reconciler(tmp_path, "plan", "m.yaml", "-o", "p.json", env=env).code == 0
-    gone = env | {"ENDPOINT": dead_port()}
-    run = process(tmp_path, "apply", "--plan", "p.json", "--yes", "--report", "r.json", *LOUD, env=gone | NOISY)
+    gone = env | {"ENDPOINT": dead_port().replace("http://", f"http://user:{IN_URL}@")}
+    arguments = ("apply", "--plan", "p.json", "--yes", "--report", "r.json")
+    run = process(tmp_path, *arguments, "--timeout", "3", *LOUD, env=gone | NOISY)
     assert run.code == 1
-    assert json.loads((tmp_path / "r.json").read_text())["outcome"] == "failed"
+    report = json.loads((tmp_path / "r.json").read_text())
+    assert report["outcome"] == "failed"
+    assert MASK in report["message"]
     assert_clean(tmp_path, run)
+    with patch.object(Redactor, "text", lambda self, text: text):
+        leaky = reconciler(tmp_path, *arguments, "--timeout", "1", env=gone)
+    assert IN_URL in leaky.out

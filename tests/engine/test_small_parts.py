@@ -42,6 +42,13 @@ def test_the_longer_of_two_secrets_goes_first() -> None:
     assert Redactor(["secret", "secret-and-more"]).text("x secret-and-more") == f"x {MASK}"
 
 
+def test_the_password_in_a_url_is_hidden_on_its_own_too() -> None:
+    redactor = Redactor(["https://user:pass%2Fword@host:9000/x", "http://[::1"])
+    for text in ("user:pass%2Fword", "password pass/word", "https://user:pass%2Fword@host:9000/x/y"):
+        assert "pass" not in redactor.text(text).replace("password", "")
+    assert redactor.text("user at host:9000") == "user at host:9000"
+
+
 def test_specs_are_written_down_without_literal_secrets() -> None:
     options = {
         "path": "s3://x", "storage.key": "literal", "storage.ref": "${env:A}", "storage.two": "${env:A}${file:/b}",
