@@ -136,7 +136,8 @@ class _Planner:
         declared: Mapping[Ident, DesiredObject] = self.namespaces if isinstance(want, DesiredNamespace) else self.tables
         if want.renamed_from is None:
             return None
-        for name in later_names(want.renamed_from, self.renames):
+        moved = {new: old for new, old in self.renames.items() if old not in self.world.namespaces}
+        for name in later_names(want.renamed_from, moved):
             if name in live and name != want.ident and not (name in declared and not declared[name].absent):
                 return name
         return None

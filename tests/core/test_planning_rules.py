@@ -130,6 +130,16 @@ def test_a_table_is_found_under_either_name_of_its_namespace() -> None:
     assert steps(between) == [("rename_table", ("new", "u"))]
 
 
+def test_a_namespace_that_has_not_moved_lends_its_name_to_nobody() -> None:
+    """Both namespaces are there, so new.t is another table than old.t was."""
+    wanted = [ns("new", renamed_from=("old",)), table("new", "u", renamed_from=("old", "t"))]
+    live = {("new",): SPACE, ("old",): SPACE, ("new", "t"): live_table("new", "t", owner="them")}
+    result = plan(wanted, {**live, ("old", "t"): live_table("old", "t")})
+    assert only(result, RenameTable).change == RenameTable(("new", "u"), ("old", "t"))
+    after = plan(wanted, {**live, ("new", "u"): live_table("new", "u")})
+    assert steps(after, "allowed", "blocked") == [("rename_namespace", ("new",))]
+
+
 @pytest.mark.parametrize(
     ("inside", "word"),
     [
