@@ -28,6 +28,8 @@ def type_problem(type_: ArrowType) -> str | None:
         case ListOf():
             if type_.name == "fixed_size_list" and not _fixed_width(type_.item):
                 return f"fixed_size_list holds only fixed-width items, not {type_.item}: use list<{type_.item}>"
+            if type_.name == "fixed_size_list" and not type_.item_nullable:
+                return "the items of a fixed_size_list cannot be `not null`: leave that out"
             return type_problem(type_.item)
         case Struct():
             if not type_.fields:
@@ -47,6 +49,8 @@ def type_problem(type_: ArrowType) -> str | None:
 def _map_problem(type_: MapOf) -> str | None:
     if type_.key == Scalar("null"):
         return "the key of a map cannot be null"
+    if Scalar("blob") in (type_.key, type_.value):
+        return "a map cannot hold blobs: use large_binary"
     return type_problem(type_.key) or type_problem(type_.value)
 
 

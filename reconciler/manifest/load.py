@@ -14,6 +14,7 @@ from reconciler.manifest.columns import Columns
 from reconciler.manifest.convert import convert
 from reconciler.manifest.cross_rules import CapabilitiesOf, check
 from reconciler.manifest.problem import Problem, Problems, TooMany
+from reconciler.manifest.prune import without_refused
 from reconciler.manifest.registry import CatalogEntry, Entry, Registry
 from reconciler.manifest.schema_check import accepts, explain, settle
 from reconciler.manifest.sink import Sink
@@ -115,9 +116,13 @@ class _Loader:
             if accepts(value):
                 self._accept(sink, document, value, problems)
             else:
-                self._remember_broken(value)
                 for problem in explain(value, document.careful()):
                     problems.append(problem)
+                rest = without_refused(value)
+                if rest is None:
+                    self._remember_broken(value)
+                else:
+                    self._accept(sink, document, rest, problems)
         except TooMany:
             self._remember_broken(value)
         for problem in problems:

@@ -30,6 +30,19 @@ def check_schema(fields: Sequence[Field], docs: Sequence[Any], problems: list[Pr
     _check_level(fields, docs, ("spec", "schema"), problems)
 
 
+_LANCE_COLUMNS = frozenset(
+    {"_rowid", "_rowaddr", "_rowoffset", "_row_created_at_version", "_row_last_updated_at_version"}
+)
+
+
+def _impossible(name: str) -> tuple[str, str]:
+    """Why a column cannot have this name, and what to do."""
+    if name in _LANCE_COLUMNS:
+        return f"the column name {name!r} belongs to Lance itself", "choose another name"
+    sign = "a dot" if "." in name else "a backtick"
+    return f"the column name {name!r} contains {sign}", "Lance needs it to write paths of columns: choose another name"
+
+
 def _check_level(fields: Sequence[Field], docs: Sequence[Any], path: Path, problems: list[Problem]) -> None:
     names: dict[str, int] = {}
     renames = False
@@ -46,15 +59,8 @@ def _check_level(fields: Sequence[Field], docs: Sequence[Any], path: Path, probl
             )
         else:
             names[name] = index
-        if "." in name:
-            problems.append(
-                Problem(
-                    "M421",
-                    (*path, index, "name"),
-                    f"the column name {name!r} contains a dot",
-                    "Lance uses dots for nested fields: choose another name",
-                )
-            )
+        if name in _LANCE_COLUMNS or "." in name or "`" in name:
+            problems.append(Problem("M421", (*path, index, "name"), *_impossible(name)))
         renames = renames or field.renamed_from is not None
         if field.type.__class__ is not Scalar:
             children = getattr(docs[index], "fields", None)

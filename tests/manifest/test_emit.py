@@ -32,7 +32,7 @@ AWKWARD = st.sampled_from(
 TEXT = AWKWARD | st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=12)
 KEY = TEXT.filter(lambda t: t and "${" not in t and not t.startswith("reconciler."))
 NAME = st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"]), min_size=1, max_size=8)
-COLUMN = NAME.filter(lambda n: "." not in n)
+COLUMN = NAME.filter(lambda n: "." not in n and "`" not in n)
 STRINGS = st.dictionaries(KEY, TEXT, max_size=3)
 FLAT = st.sampled_from(["int64", "string", "bool", "timestamp[us, tz=UTC]", "decimal128(38, 10)", "blob"]).map(
     parse_type

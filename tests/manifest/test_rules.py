@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.manifest.codes import CODES
+from reconciler.manifest.load import load
 from reconciler.model.arrow import ArrowType, ListOf, Struct
 from reconciler.model.desired import CatalogSpec
 from reconciler.model.ident import Ident, Kind
@@ -252,3 +253,30 @@ def test_every_code_is_listed_once() -> None:
     )
     used = set(re.findall(r'"(M\d{3})"', source))
     assert used == set(CODES)
+
+
+@pytest.mark.parametrize("name", ["_rowid", "_rowaddr", "_rowoffset", "a`b", "a.b"])
+def test_column_names_that_lance_cannot_have(tmp_path: Path, name: str) -> None:
+    found = load([written(tmp_path, f"spec: {{schema: [{{name: '{name}', type: int64}}]}}")]).diagnostics
+    assert [d.code for d in found if d.severity == "error"] == ["M421"]
+
+
+def test_one_mistake_does_not_hide_the_others(tmp_path: Path) -> None:
+    """An unknown key and an unquoted value stand alone: the rest of the document is checked all the same."""
+    spec = """spec:
+  descripton: x
+  properties: {a: no}
+  schema:
+    - {name: id, type: int64}
+  indexes: [{column: gone, type: btree}]
+"""
+    found = load([written(tmp_path, spec)]).diagnostics
+    assert {d.code for d in found if d.severity == "error"} == {"M203", "M206", "M425"}
+
+
+def written(folder: Path, spec: str) -> str:
+    head = "apiVersion: reconciler.lance/v1\nkind: {}\nmetadata: {}\n"
+    catalog = head.format("Catalog", "{name: lake}") + "spec: {type: dir, path: ./lake}\n---\n"
+    file = folder / "m.yaml"
+    file.write_text(catalog + head.format("Table", "{catalog: lake, id: [t]}") + spec)
+    return str(file)
