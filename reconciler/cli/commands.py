@@ -83,7 +83,10 @@ def apply(args: argparse.Namespace, out: Output) -> int:
         _no_plan(args, outcome, f"internal error: {type(error).__name__}: {error}", out)
         raise
     _write_report(args.report, report, out)
-    out.result(_report_as(report.to_json(), args.format, Path()))
+    try:
+        out.result(_report_as(report.to_json(), args.format, Path()))
+    except app.Failure as error:
+        out.say(f"warning: {error.message}; the run ended with outcome {report.outcome}")
     return EXIT_CODES[report.outcome]
 
 

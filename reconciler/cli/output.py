@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import TextIO
 
-from reconciler.app import Redactor, Session
+from reconciler.app import Failure, Redactor, Session
 from reconciler.model.diagnostic import Diagnostic
 from reconciler.render.safe_text import safe_lines
 from reconciler.render.text import diagnostics_text
@@ -25,10 +25,22 @@ class Output:
 
     @property
     def color(self) -> bool:
-        return sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+        return (
+            sys.stdout is not None
+            and sys.stdout.isatty()
+            and "NO_COLOR" not in os.environ
+            and os.environ.get("TERM") != "dumb"
+        )
 
     def result(self, text: str) -> None:
-        _put(sys.stdout, text)
+        """Raises Failure when it cannot be written: a result that nobody gets must not look like success."""
+        if sys.stdout is None:
+            raise Failure("the result cannot be written: stdout is closed")
+        try:
+            _put(sys.stdout, text)
+        except OSError as error:
+            _forget(sys.stdout)
+            raise Failure(f"the result cannot be written to stdout: {error.strerror}") from error
 
     def say(self, text: str) -> None:
         """One message to a person."""
@@ -53,13 +65,20 @@ class Output:
         _put(sys.stderr, self.redactor.text("".join(traceback.format_exception(error))))
 
 
-def _put(stream: TextIO, text: str) -> None:
-    """A reader that went away is no error, and Python's own flush at exit must not complain either."""
+def _put(stream: TextIO | None, text: str) -> None:
+    """A reader that went away is no error, nor is a stderr that was closed."""
+    if stream is None:
+        return
     try:
         stream.write(text)
         stream.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        _forget(stream)
     except UnicodeEncodeError:
         stream.write(text.encode("ascii", "backslashreplace").decode())
         stream.flush()
+
+
+def _forget(stream: TextIO) -> None:
+    """What is left in the buffer goes nowhere: Python's own flush at exit must not complain or change the exit code."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

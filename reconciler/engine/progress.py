@@ -88,5 +88,8 @@ def status_line(done: int, total: int, running: Sequence[str], seconds: float) -
     return f"{done}/{total} steps, {seconds:.0f} s" + (f": {now}" if now else "")
 
 
-def progress_on(stream: TextIO, clean: Callable[[str], str]) -> Progress:
+def progress_on(stream: TextIO | None, clean: Callable[[str], str]) -> Progress:
+    """`stream` is None when stderr was closed."""
+    if stream is None:
+        return Silent()
     return Terminal(stream, clean) if stream.isatty() else Lines(stream, clean)
