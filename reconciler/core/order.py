@@ -19,7 +19,8 @@ Known = tuple[Finding, Expect] | None
 def number(drafts: Sequence[Named], deletes: Sequence[Named]) -> tuple[Step, ...]:
     """Creates and updates in the order given (parents first), then deletes (tables, then namespaces, deepest first).
     A step needs the one before it on the same object and the one that makes its parent; a rename also the one that
-    makes the parent of the old name; a drop whatever empties the namespace. The rule that deletes wait for all creates and updates is the executor's."""
+    makes the parent of the old name; a drop whatever empties the namespace. The rule that deletes wait for all creates
+    and updates is the executor's."""
     steps: list[Step] = []
     last: dict[tuple[str, str, Ident], str] = {}
     makers: dict[tuple[str, Ident], str] = {}
