@@ -66,7 +66,7 @@ def denied() -> CatalogError:
 
 
 @given(cases(data_plane=False), st.sampled_from([1, 4]))
-@settings(max_examples=100)
+@settings(max_examples=settings().max_examples // 2)
 def test_the_executor_ends_where_the_plan_says(case: Case, parallelism: int) -> None:
     """[1, 2] Applied, then nothing left to do; the same plan again writes nothing."""
     plan, catalog = started(case)
@@ -84,7 +84,7 @@ def test_the_executor_ends_where_the_plan_says(case: Case, parallelism: int) -> 
 
 
 @given(cases(data_plane=False), TAPES)
-@settings(max_examples=100)
+@settings(max_examples=settings().max_examples // 2)
 def test_lost_answers_converge(case: Case, tape: bytes) -> None:
     """[6] The write landed, or did not; nobody was told. The run ends as if nothing had happened."""
     goal = undisturbed(case)
@@ -96,7 +96,7 @@ def test_lost_answers_converge(case: Case, tape: bytes) -> None:
 
 
 @given(cases(data_plane=False), TAPES)
-@settings(max_examples=100)
+@settings(max_examples=settings().max_examples // 2)
 def test_errors_and_kills_then_a_new_plan(case: Case, tape: bytes) -> None:
     """[5] Writes are refused here and there; a new plan and a quiet run end where an undisturbed run ends."""
     goal = undisturbed(case)
@@ -115,7 +115,7 @@ def test_errors_and_kills_then_a_new_plan(case: Case, tape: bytes) -> None:
 
 
 @given(cases(data_plane=False), TAPES)
-@settings(max_examples=100)
+@settings(max_examples=settings().max_examples // 2)
 def test_what_is_not_ours_survives_any_fault(case: Case, tape: bytes) -> None:
     """[3]"""
     plan, catalog = started(case)
@@ -129,7 +129,7 @@ def test_what_is_not_ours_survives_any_fault(case: Case, tape: bytes) -> None:
 
 
 @given(cases(data_plane=False), st.data())
-@settings(max_examples=100)
+@settings(max_examples=settings().max_examples // 2)
 def test_a_change_by_somebody_else_makes_the_plan_stale(case: Case, data: st.DataObject) -> None:
     """[11] Zero writes, and the object is named."""
     plan, catalog = started(case)
@@ -156,7 +156,7 @@ def test_a_change_by_somebody_else_makes_the_plan_stale(case: Case, data: st.Dat
 
 
 @given(cases(data_plane=False))
-@settings(max_examples=100)
+@settings(max_examples=settings().max_examples // 2)
 def test_nothing_to_do_writes_nothing_and_reads_little(case: Case) -> None:
     """[14] One scan for a plan; a plan without allowed steps is not even read for."""
     plan, catalog = started(case)

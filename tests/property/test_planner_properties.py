@@ -249,7 +249,7 @@ def test_plan_ids_do_not_depend_on_the_hash_seed() -> None:
 
 
 @given(cases(gaps=False), cases(gaps=False))
-@settings(max_examples=60)
+@settings(max_examples=settings().max_examples // 2)
 def test_catalogs_do_not_influence_each_other(one: Case, two: Case) -> None:
     """Two catalogs in one plan give the steps that each gives alone."""
     alone = [planned(replace(c, options=one.options)) for c in (one, two)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from prop_cases import (
@@ -171,3 +172,4 @@ class Team(RuleBasedStateMachine):
 
 
 TestTeam = Team.TestCase
+TestTeam.settings = settings(max_examples=settings().max_examples // 2)
