@@ -32,7 +32,6 @@ from reconciler.model.errors import CatalogError, Code
 from reconciler.model.state import APPLIED_KEY, OWNER_KEY
 
 DatasetChange = UpdateDataset | AddColumns | AlterColumns | DropColumns | CreateIndex | DropIndex
-DATASET_CHANGES = (UpdateDataset, AddColumns, AlterColumns, DropColumns, CreateIndex, DropIndex)
 
 
 def create_dataset(datasets: Datasets, uri: str, change: CreateDataset, context: WriteContext) -> Written:

@@ -16,7 +16,7 @@ from reconciler.manifest.table_rules import check_properties, check_schema
 from reconciler.model.arrow import Field
 from reconciler.model.desired import CatalogSpec, DesiredNamespace, DesiredTable, Management
 from reconciler.model.diagnostic import Source
-from reconciler.model.state import DESCRIPTION_KEY, EMPTY, Index
+from reconciler.model.state import DESCRIPTION_KEY, EMPTY, Index, default_index_name
 
 Declared = CatalogSpec | DesiredNamespace | DesiredTable
 
@@ -121,7 +121,3 @@ def _index(doc: Any) -> Index:
     """Only what the manifest says becomes a parameter: the rest is the backend's choice and never a difference."""
     params = doc.params.model_dump(exclude_unset=True) if doc.params.model_fields_set else {}
     return Index(doc.name or default_index_name(doc.column), doc.column, doc.type, MappingProxyType(params))
-
-
-def default_index_name(column: str) -> str:
-    return column.replace(".", "_") + "_idx"

@@ -12,7 +12,7 @@ from dataclasses import field as dataclass_field
 from typing import Any
 
 from reconciler.manifest.columns import Columns
-from reconciler.manifest.convert import convert, default_index_name
+from reconciler.manifest.convert import convert
 from reconciler.manifest.emit_columns import Doc, column
 from reconciler.manifest.index_rules import check_indexes
 from reconciler.manifest.problem import Problem

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
-from typing import Final, Literal
+from typing import Final
 
 from reconciler.model.arrow import Field
 
@@ -47,10 +47,6 @@ class NamespaceState:
     marks: Marks = field(default_factory=Marks)
 
 
-IndexType = Literal[
-    "btree", "bitmap", "label_list", "inverted", "ngram", "zonemap", "bloomfilter",
-    "ivf_flat", "ivf_sq", "ivf_pq", "ivf_rq", "ivf_hnsw_flat", "ivf_hnsw_sq", "ivf_hnsw_pq",
-]  # fmt: skip
 VECTOR_INDEXES = frozenset({"ivf_flat", "ivf_sq", "ivf_pq", "ivf_rq", "ivf_hnsw_flat", "ivf_hnsw_sq", "ivf_hnsw_pq"})
 
 
@@ -97,6 +93,3 @@ class TableState:
     marks: Marks = field(default_factory=Marks)
     dataset: DatasetState | Unknown | None = UNKNOWN
     """None: declared only, no data yet. UNKNOWN: not read."""
-
-
-ObjectState = NamespaceState | TableState
