@@ -30,6 +30,7 @@ from reconciler.model.state import (
     Index,
     NamespaceState,
     TableState,
+    default_index_name,
 )
 
 TypeProblem = Callable[[ArrowType], str | None]
