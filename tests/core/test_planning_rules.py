@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from reconciler.catalog.memory import MemoryCapabilities, MemoryCatalog, place
-from reconciler.core.errors import PlanError
+from reconciler.core.errors import InternalError, PlanError
 from reconciler.core.fields import rename_path
 from reconciler.core.options import PlanOptions
 from reconciler.core.planner import make_plan, scope_of
@@ -18,7 +18,7 @@ from reconciler.model.arrow import Field, parse_type
 from reconciler.model.change import Change, RenameNamespace, RenameTable, RewriteColumns
 from reconciler.model.desired import CatalogSpec, Desired, DesiredNamespace, DesiredTable, Management
 from reconciler.model.diagnostic import Source
-from reconciler.model.errors import Code
+from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import Ident
 from reconciler.model.observed import Gap, Present, Snapshot, Unreadable
 from reconciler.model.plan import Plan, Step
@@ -280,3 +280,31 @@ def test_the_description_can_be_left_to_others(where: str) -> None:
         {("a",): Present(state)} if where == "namespace" else {("t",): Present(live)}
     )
     assert plan([wanted], seen).steps == ()
+
+
+@pytest.mark.parametrize(
+    "live", [columns(id="int64"), columns(id="int64", x="string"), columns(id="int64", old="int8")]
+)
+def test_an_ignored_column_is_neither_added_nor_changed_nor_renamed(live: tuple[Field, ...]) -> None:
+    x = Field("x", parse_type("int8"), comment="ours", renamed_from="old")
+    want = table("a", "t", fields=(*ID, x), ignore_differences=("schema.x",), at_least=True)
+    assert on_table(want, live_table("a", "t", fields=live)).steps == ()
+
+
+# -- the self-check ---------------------------------------------------------------------------------------------------
+
+
+def test_a_plan_that_does_not_do_what_it_says_is_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The simulated catalog loses properties: what a step yields there is not what the step says."""
+    monkeypatch.setattr("reconciler.core.world.edited", lambda old, changes, unset: dict(old))
+    with pytest.raises(InternalError, match="update_namespace a"):
+        plan([ns("a", properties={"k": "1"})], {("a",): SPACE})
+
+
+def test_a_plan_that_is_not_legal_is_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The check for emptiness sees nothing; the simulated catalog, which enforces RESTRICT, does."""
+    monkeypatch.setattr("reconciler.core.plan_deletes._gap", lambda snapshot, ident: None)
+    monkeypatch.setattr("reconciler.core.world.World.children", lambda self, ident: [])
+    live = {("a",): SPACE, ("a", "t"): live_table("a", "t", owner="them")}
+    with pytest.raises((InternalError, CatalogError), match=r"holds|not legal"):
+        plan([ns("a", absent=True)], live)
