@@ -114,31 +114,86 @@ def undisturbed(folder: Path, tables: int) -> dict[str, Any]:
     return seen(folder / "lake")
 
 
+class Warm:
+    """Real processes of the program, forked from one that has imported everything (see warm.py)."""
+
+    def __init__(self) -> None:
+        self.parent = subprocess.Popen(
+            [sys.executable, str(Path(__file__).parent / "warm.py")],
+            env=ENVIRONMENT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def apply(self, folder: Path, journal: str, lines: int | None, *more: str) -> int:
+        """Killed once the journal has that many lines. The exit code, -9 when it was killed."""
+        arguments = ["apply", "m.yaml", "--yes", "--journal", journal, *more]
+        command = {"folder": str(folder), "arguments": arguments, "journal": journal, "lines": lines}
+        assert self.parent.stdin is not None
+        assert self.parent.stdout is not None
+        self.parent.stdin.write(json.dumps(command) + "\n")
+        self.parent.stdin.flush()
+        return int(self.parent.stdout.readline())
+
+    def finish(self, folder: Path) -> None:
+        assert self.apply(folder, "last.jsonl", None) == 0, (folder / "out.txt").read_text()
+
+
+@pytest.fixture(scope="module")
+def warm() -> Iterator[Warm]:
+    made = Warm()
+    yield made
+    made.parent.communicate(timeout=60)
+
+
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return undisturbed(tmp_path_factory.mktemp("small") / "calm", 2)
 
 
 @pytest.mark.parametrize("k", range(1, 17))
-def test_killed_after_journal_line(k: int, tmp_path: Path, small: dict[str, Any]) -> None:
+def test_killed_after_journal_line(k: int, tmp_path: Path, small: dict[str, Any], warm: Warm) -> None:
     """Every line of the journal of a small lake (a header, a start and an end of 7 steps, a finish)."""
     (tmp_path / "m.yaml").write_text(manifests(2))
-    kill_after(tmp_path, k, "apply", "m.yaml", "--parallelism", "1")
-    finish(tmp_path, "apply", "m.yaml")
+    warm.apply(tmp_path, "j.jsonl", k, "--parallelism", "1")
+    warm.finish(tmp_path)
     assert seen(tmp_path / "lake") == small
 
 
-def test_a_hundred_tables_killed_again_and_again(tmp_path: Path) -> None:
+def last_line(journal: Path) -> str:
+    """What a killed run noted last: `start declare_table`."""
+    events = [json.loads(line) for line in journal.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
+    actions = {e["step"]: e["action"] for e in events if e["event"] == "start"}
+    return f"{events[-1]['event']} {actions.get(events[-1].get('step'), '')}".strip()
+
+
+BOUNDARIES = {
+    "header",
+    *(f"{event} {action}" for event in ("start", "end") for action in ("declare_table", "create_dataset")),
+}
+"""Those that come so often that a kill must have met each of them; the small lake meets all others one by one."""
+
+
+def test_a_hundred_tables_killed_all_along_the_journal(tmp_path: Path, warm: Warm) -> None:
+    """Each run goes on where the one before was killed, a few lines later: header, starts and ends of every kind."""
     goal = undisturbed(tmp_path / "calm", 100)
     assert len(goal) == 102
     folder = tmp_path / "wild"
     folder.mkdir()
     (folder / "m.yaml").write_text(manifests(100))
-    kills = 0
-    for more in (1, 3, 8, 21, 34, 55, 55, 89, 89):
-        kills += kill_after(folder, more, "apply", "m.yaml")
-    assert kills >= 6, "too few runs were really killed"
-    finish(folder, "apply", "m.yaml")
+    ends: list[str] = []
+    while True:
+        journal, n = f"j{len(ends)}.jsonl", len(ends)
+        # 1 is the header alone. Alone, a run does one step after another; side by side, lines of several steps mix.
+        parallelism = "8" if n % 3 == 2 else "1"
+        code = warm.apply(folder, journal, (1, 2, 3, 6, 9, 4, 8, 5, 15)[n % 9], "--parallelism", parallelism)
+        if code != -9:
+            break
+        ends.append(last_line(folder / journal))
+    assert code == 0, (folder / "out.txt").read_text()
+    assert len(ends) > 40, "too few runs were really killed"
+    assert set(ends) >= BOUNDARIES
     assert seen(folder / "lake") == goal
 
 
