@@ -20,7 +20,11 @@ def reported(folder: Path, run: Run) -> dict[str, object]:
 
 
 NO_PLAN = {
-    "bad manifests": ([catalog(), table("a", "t", schema="[{name: id, type: int46}]")], ["--yes"], "m.yaml:13:29: type"),
+    "bad manifests": (
+        [catalog(), table("a", "t", schema="[{name: id, type: int46}]")],
+        ["--yes"],
+        "m.yaml:13:29: type",
+    ),
     "unreadable catalog": ([catalog(path="./no/such/lake"), namespace("a")], ["--yes"], "no/such"),
     "parent missing": ([catalog(), table("a", "t")], ["--yes"], "needs namespace a"),
     "no answer": ([*TWO], [], "--yes"),
