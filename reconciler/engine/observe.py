@@ -29,7 +29,9 @@ def observe(
     hidden: set[Ident] = set()
     for found in catalog.scan(scope):
         if isinstance(found, Gap):
-            if not (found.ident and ignored(found.ident)):
+            if found.ident and ignored(found.ident):
+                hidden.add(found.ident)  # Something is there, and what holds it is not empty.
+            else:
                 gaps.append(replace(found, message=clean(found.message)))
             continue
         finding = found.finding

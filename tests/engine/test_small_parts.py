@@ -72,6 +72,14 @@ def test_ignored_objects_are_not_reported_but_keep_their_parent_from_being_empty
     assert snapshot.hidden == {("scratch", "x")}
 
 
+def test_a_place_that_is_ignored_and_unreadable_still_is_there() -> None:
+    catalog = lake(ns("a"))
+    catalog.gaps = (Gap(("a", "scratch"), Code.INTERNAL, "no"),)
+    snapshot = observe(catalog, Scope(ignore=("a.scratch",)))
+    assert snapshot.gaps == ()
+    assert snapshot.hidden == {("a", "scratch")}
+
+
 def test_what_a_library_said_is_cleaned() -> None:
     catalog = lake(ns("a"))
     catalog.gaps = (Gap(("b",), Code.INTERNAL, "token=hushhush"),)
