@@ -181,8 +181,8 @@ class _Run:
         self.ended[step.id] = ended
         graph.ended(step, ended.result.status)
         for next_step in graph.take_ready():
-            # All tables are declared before the first is filled: writes of one kind can be committed together.
-            ready.append(next_step)
+            # The same object first: what was just read about it is still fresh.
+            (ready.appendleft if next_step.key == step.key else ready.append)(next_step)
 
     def _work(self, step: Step, known: Lives | None) -> None:
         """In a thread of the pool. Always answers."""
