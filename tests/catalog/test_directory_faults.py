@@ -255,7 +255,7 @@ def test_texts_of_lance_become_codes(text: str, code: Code, unknown: bool) -> No
 
 def test_messages_show_no_credentials_and_no_rust() -> None:
     text = (
-        "Failed, /home/runner/work/lance/lance/rust/lance-io/src/utils.rs:172:20 aws_secret_access_key=SECRET1 "
+        "Failed, /build/lance/rust/lance-io/src/utils.rs:172:20 aws_secret_access_key=SECRET1 "
         "{'aws_access_key_id': 'SECRET2', \"session_token\": \"SECRET3\"} Authorization: Bearer-SECRET4 "
         "GET http://h/b?X-Amz-Credential=SECRET5&X-Amz-Signature=SECRET6 <StringToSign>SECRET7</StringToSign> "
         "Debug source: S3 { secret: SECRET8 }"
