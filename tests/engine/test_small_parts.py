@@ -160,3 +160,5 @@ def test_progress_survives_a_closed_stream() -> None:
     progress = Terminal(stream, str, lambda: 5.0)
     stream.close()
     progress.update(1, 2, [])
+    progress.close()
+    assert stream.closed

@@ -95,4 +95,8 @@ def test_any_text_is_read_or_explained(text: str) -> None:
     decoded = decode(text.encode("utf-8", "surrogatepass"))
     for found in documents(decoded.text):
         if isinstance(found, Document):
-            found.careful()
+            careful = found.careful()
+            assert careful.flaws or repr(careful.value) == repr(found.value)  # repr: .nan is not equal to itself
+        else:
+            assert found.line >= 1
+            assert found.message
