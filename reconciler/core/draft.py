@@ -60,6 +60,8 @@ class Drafter:
     start: Finding
     allow: frozenset[str] = frozenset()
     block: Block | None = None
+    unread: bool = False
+    """Its data is looked after through another catalog."""
     drafts: list[Draft] = field(default_factory=list)
     now: Finding = field(init=False)
 
@@ -74,7 +76,7 @@ class Drafter:
         moves = isinstance(change, (c.RenameTable, c.RenameNamespace))
         expected: Finding = Absent() if moves else self.now
         goes_on = verdict == "allowed" or self.block is not None
-        states = _after(self.now, change) if goes_on else (self.now,)
+        states = _after(self.now, change, self.unread) if goes_on else (self.now,)
         self.now = states[-1]
         running = verdict == "allowed"
         self.drafts.append(
@@ -110,9 +112,14 @@ class Drafter:
         if isinstance(change, c.DATA_PLANE) and self.context.options.data_plane is not None:
             return "blocked", DATA_PLANE_MISSING, f"{reason}; {self.context.options.data_plane}"
         if allow_word is not None and allow_word not in self.allow:
-            hint = f"add `allow: [{allow_word}]` to the manifest or pass --allow {allow_word}"
+            where = f"add `allow: [{allow_word}]` to the manifest or " if self.source is not None else ""
+            hint = f"{where}pass --allow {allow_word}"
             return "blocked", ALLOW + allow_word, f"{reason}; {hint}"
         return "allowed", None, reason
+
+    def may(self, change: c.Change, allow_word: str | None = None) -> bool:
+        """Would this one run? Under a block everything is proposed, to be shown as held back."""
+        return self.block is not None or self._judge(change, "", allow_word)[0] == "allowed"
 
     @property
     def table(self) -> TableState:
@@ -136,7 +143,7 @@ def parent_block(what: str) -> Block:
     return Block(PARENT_BLOCKED, f"needs {what}, which is held back")
 
 
-def _after(now: Finding, change: c.Change) -> tuple[Finding, ...]:
+def _after(now: Finding, change: c.Change, unread: bool) -> tuple[Finding, ...]:
     """The object after each write of the change, without the rest of the catalog (the World checks that later)."""
     match change:
         case c.CreateNamespace():
@@ -160,9 +167,9 @@ def _after(now: Finding, change: c.Change) -> tuple[Finding, ...]:
                 return (Detached(state.location, state.dataset),)
             return (Absent(),)
         case c.DeclareTable():
-            if isinstance(now, Detached):
-                return (Present(TableState(now.location, change.properties, change.marks, now.dataset)),)
-            return (Present(TableState(UNKNOWN, change.properties, change.marks, None)),)
+            dataset = UNKNOWN if unread else now.dataset if isinstance(now, Detached) else None
+            location = UNKNOWN if change.location is None else change.location
+            return (Present(TableState(location, change.properties, change.marks, dataset, change.columns)),)
         case _:
             assert isinstance(now, Present)
             assert isinstance(now.state, TableState)

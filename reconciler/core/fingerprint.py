@@ -1,7 +1,7 @@
 """What the planner compared, as one hash per object: how a saved plan knows that the world moved on.
 
-A fingerprint covers location, properties, marks, schema, config and index definitions, never the dataset version,
-rows or times. Namespaces that are to be dropped are hashed with their children.
+A fingerprint covers location, properties, marks, schema, config, index definitions and the columns a catalog shows,
+never the dataset version, rows or times. Namespaces that are to be dropped are hashed with their children.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 
+from reconciler.core.uris import place_of
 from reconciler.model.arrow import Field
-from reconciler.model.codec import canonical, field_json, finding_json, marks_json
+from reconciler.model.codec import canonical, column_json, field_json, finding_json, marks_json
 from reconciler.model.observed import Absent, Detached, Finding, Present, Unreadable
 from reconciler.model.plan import Expect, Json
-from reconciler.model.state import UNKNOWN, DatasetState, Index, TableState, Unknown
+from reconciler.model.state import UNKNOWN, Column, DatasetState, Index, TableState, Unknown
 
 
 def expect_of(finding: Finding, children: Sequence[str] | None = None) -> Expect:
@@ -40,14 +41,17 @@ def fingerprint(finding: Finding, children: Sequence[str] | None = None) -> str:
 def _compared(finding: Finding) -> dict[str, Json]:
     match finding:
         case Present(TableState() as state):
-            return {
-                "location": None if state.location is UNKNOWN else state.location,
+            value: dict[str, Json] = {
+                "location": place_of(state.location) if isinstance(state.location, str) else None,
                 "properties": dict(state.properties),
                 "marks": marks_json(state.marks),
                 "dataset": _dataset(state.dataset),
             }
+            if state.columns is not None:
+                value["columns"] = _columns_print(state.columns)
+            return value
         case Detached(location, dataset):
-            return {"detached": location, "dataset": _dataset(dataset)}
+            return {"detached": place_of(location), "dataset": _dataset(dataset)}
         case _:
             return finding_json(finding)
 
@@ -75,19 +79,30 @@ def _sha256(text: str) -> str:
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 
 
-_schemas: dict[int, tuple[tuple[Field, ...], str]] = {}
-"""By identity, with the fields kept alive: a plan hashes the same schema several times, and it is the costly part."""
+_prints: dict[int, tuple[tuple[object, ...], str]] = {}
+"""By identity, with the columns kept alive: a plan hashes the same ones several times, and it is the costly part."""
 
 
 def _schema_print(fields: tuple[Field, ...]) -> str:
     """Column order is never compared."""
-    known = _schemas.get(id(fields))
+    known = _prints.get(id(fields))
     if known is not None:
         return known[1]
-    print_ = _sha256(canonical([field_json(f) for f in sorted(fields, key=lambda f: f.name)]))
-    if len(_schemas) > 10_000:
-        _schemas.clear()
-    _schemas[id(fields)] = (fields, print_)
+    return _kept(fields, [field_json(f) for f in sorted(fields, key=lambda f: f.name)])
+
+
+def _columns_print(columns: tuple[Column, ...]) -> str:
+    known = _prints.get(id(columns))
+    if known is not None:
+        return known[1]
+    return _kept(columns, [column_json(c) for c in sorted(columns, key=lambda c: c.name)])
+
+
+def _kept(columns: tuple[object, ...], value: list[Json]) -> str:
+    print_ = _sha256(canonical(value))
+    if len(_prints) > 10_000:
+        _prints.clear()
+    _prints[id(columns)] = (columns, print_)
     return print_
 
 

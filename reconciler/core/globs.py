@@ -8,7 +8,7 @@ whatever the glob: globs come from manifests, and a manifest must not be able to
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import TypeVar
 
@@ -25,10 +25,37 @@ def matches(glob: str, ident: Ident) -> bool:
 
 def matcher(globs: Iterable[str]) -> Callable[[Ident], bool]:
     """True for an identifier that any of the globs matches."""
-    compiled = [_segments(g) for g in globs]
-    if not compiled:
+    finder = Finder(globs)
+    if finder.empty:
         return lambda _: False
-    return lambda ident: any(_wild(c, ident, "**", _name) for c in compiled)
+    return lambda ident: next(finder.find(ident), None) is not None
+
+
+class Finder:
+    """Which of many globs match an identifier. Those that are names with at most a `*` or `**` after them are looked
+    up, however many there are; only `loose` ones are tried one by one."""
+
+    def __init__(self, globs: Iterable[str]) -> None:
+        self._fixed: dict[Ident, list[tuple[str, str]]] = {}
+        self.loose: list[str] = []
+        for glob in dict.fromkeys(globs):
+            segments = _segments(glob)
+            head, tail = (segments[:-1], segments[-1]) if segments[-1:] in (("*",), ("**",)) else (segments, "")
+            if any("*" in s or "?" in s for s in head):
+                self.loose.append(glob)
+            else:
+                self._fixed.setdefault(head, []).append((tail, glob))
+
+    @property
+    def empty(self) -> bool:
+        return not self._fixed and not self.loose
+
+    def find(self, ident: Ident) -> Iterator[str]:
+        for length in range(len(ident) + 1) if self._fixed else ():
+            for tail, glob in self._fixed.get(ident[:length], ()):
+                if tail == "**" or len(ident) - length == len(tail):
+                    yield glob
+        yield from (glob for glob in self.loose if matches(glob, ident))
 
 
 @lru_cache(maxsize=1024)

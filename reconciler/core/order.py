@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from reconciler.core.draft import Draft
 from reconciler.core.fingerprint import expect_of, fingerprint
-from reconciler.model.change import CreateNamespace, RenameNamespace, RenameTable
-from reconciler.model.ident import Ident, parent
+from reconciler.model.change import CreateNamespace, RenameNamespace, RenameTable, UpdateTable
+from reconciler.model.ident import Ident, ObjectKey, parent
 from reconciler.model.observed import Finding
 from reconciler.model.plan import Expect, Step
 from reconciler.model.plan_json import change_to_json
@@ -16,22 +17,29 @@ Named = tuple[str, Draft]
 Known = tuple[Finding, Expect] | None
 
 
-def number(drafts: Sequence[Named], deletes: Sequence[Named]) -> tuple[Step, ...]:
+def number(
+    drafts: Sequence[Named], deletes: Sequence[Named], follows: Mapping[ObjectKey, ObjectKey] = MappingProxyType({})
+) -> tuple[Step, ...]:
     """Creates and updates in the order given (parents first), then deletes (tables, then namespaces, deepest first).
     A step needs the one before it on the same object and the one that makes its parent; a rename also the one that
-    makes the parent of the old name; a drop whatever empties the namespace. The rule that deletes wait for all creates
-    and updates is the executor's."""
+    makes the parent of the old name; a drop whatever empties the namespace. A table whose dataset is that of another
+    catalog's table too needs the steps on that one before it. The rule that deletes wait for all creates and updates is
+    the executor's."""
     steps: list[Step] = []
     last: dict[tuple[str, str, Ident], str] = {}
     makers: dict[tuple[str, Ident], str] = {}
     emptied: dict[tuple[str, Ident], list[str]] = {}
     known: Known = None
+    kin = _kin(follows)
     for catalog, draft, deleting in (*((*d, False) for d in drafts), *((*d, True) for d in deletes)):
         change = draft.change
         id_ = f"s{len(steps) + 1}"
         key = (catalog, change.kind, change.ident)
         needs = [last[key]] if key in last else _parent(makers, catalog, change.ident)
         needs += emptied.get((catalog, change.ident), []) if change.kind == "Namespace" else []
+        if kin and not isinstance(change, (UpdateTable, RenameTable)):
+            others = kin.get(ObjectKey(catalog, change.ident, change.kind), ())
+            needs += [last[k.catalog, k.kind, k.ident] for k in others if (k.catalog, k.kind, k.ident) in last]
         if isinstance(change, (RenameTable, RenameNamespace)):
             needs += _parent(makers, catalog, change.source)
         if draft.verdict == "allowed":
@@ -46,6 +54,15 @@ def number(drafts: Sequence[Named], deletes: Sequence[Named]) -> tuple[Step, ...
         known = (draft.yields, step.yields)
         steps.append(step)
     return tuple(steps)
+
+
+def _kin(follows: Mapping[ObjectKey, ObjectKey]) -> dict[ObjectKey, list[ObjectKey]]:
+    """Both ways: the first of them waits for the entries of the others, and these for its data."""
+    out: dict[ObjectKey, list[ObjectKey]] = {}
+    for follower, leader in follows.items():
+        out.setdefault(follower, []).append(leader)
+        out.setdefault(leader, []).append(follower)
+    return out
 
 
 def _parent(makers: dict[tuple[str, Ident], str], catalog: str, ident: Ident) -> list[str]:

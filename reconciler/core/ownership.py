@@ -7,7 +7,7 @@ from typing import Literal
 from reconciler.core.draft import Block, Context
 from reconciler.model.desired import DEFAULT_OWNER
 from reconciler.model.plan import ADOPT, FOREIGN_OWNER, NOT_OWNED, OWNER_NOT_SET, PROTECTED
-from reconciler.model.state import Marks
+from reconciler.model.state import DatasetState, Marks, TableState
 
 Standing = Literal["owned", "adopting", "held"]
 
@@ -23,6 +23,14 @@ def standing(context: Context, owner: str | None) -> tuple[Standing, Block | Non
     if owner in context.options.take_over:
         return "adopting", None
     return "held", Block(FOREIGN_OWNER, f"it belongs to {owner}: pass --take-over {owner} to take it from them")
+
+
+def owner_of(context: Context, table: TableState) -> str | None:
+    """The entry's mark, or where it has none the mark in its data when that is somebody else's: marks that are kept
+    beside the catalog are not seen by those who keep theirs elsewhere. Our own mark in the data alone is not enough."""
+    if table.marks.owner is None and isinstance(table.dataset, DatasetState) and table.dataset.owner != context.owner:
+        return table.dataset.owner
+    return table.marks.owner
 
 
 def delete_block(context: Context, marks: Marks) -> Block | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from reconciler.core.draft import Block, Context, Draft, Drafter, parent_block
 from reconciler.core.globs import matcher
@@ -17,17 +18,18 @@ from reconciler.core.plan_deletes import (
     plan_table_delete,
 )
 from reconciler.core.plan_namespace import plan_namespace
+from reconciler.core.plan_places import Places, leaving, nowhere, taken
 from reconciler.core.plan_renames import later_names, move_block, namespace_renames
-from reconciler.core.plan_table import plan_table
+from reconciler.core.plan_table import Shared, new_location, plan_table
 from reconciler.core.world import World
-from reconciler.model.capabilities import Capabilities
+from reconciler.model.capabilities import Capabilities, is_container
 from reconciler.model.change import RenameNamespace, RenameTable
 from reconciler.model.desired import CatalogSpec, DesiredNamespace, DesiredObject, DesiredTable
 from reconciler.model.diagnostic import Diagnostic
 from reconciler.model.ident import Ident, Kind, ObjectKey, dotted, parent
 from reconciler.model.observed import Absent, Detached, Finding, Present, Snapshot, Unreadable
 from reconciler.model.plan import INCOMPLETE, RENAME_CONFLICT, TWO_APPLIES, UNREADABLE
-from reconciler.model.state import Marks, TableState
+from reconciler.model.state import Marks
 
 
 @dataclass(slots=True)
@@ -36,6 +38,10 @@ class CatalogPlan:
     deletes: list[Draft] = field(default_factory=list)
     orphans: list[ObjectKey] = field(default_factory=list)
     unowned: list[ObjectKey] = field(default_factory=list)
+    world: World = field(default_factory=World)
+    """The catalog at the end of the plan."""
+    stale: list[Ident] = field(default_factory=list)
+    """Tables whose columns, as the catalog shows them, stay behind the data."""
     diagnostics: list[Diagnostic] = field(default_factory=list)
 
 
@@ -46,8 +52,10 @@ def plan_catalog(
     snapshot: Snapshot,
     capabilities: Capabilities,
     options: PlanOptions,
+    shared: Mapping[Ident, Shared] = MappingProxyType({}),
 ) -> CatalogPlan:
-    return _Planner(spec, namespaces, tables, snapshot, capabilities, options).run()
+    """`shared`: the tables whose data is looked after through another catalog."""
+    return _Planner(spec, namespaces, tables, snapshot, capabilities, options, shared).run()
 
 
 class _Planner:
@@ -59,17 +67,20 @@ class _Planner:
         snapshot: Snapshot,
         capabilities: Capabilities,
         options: PlanOptions,
+        shared: Mapping[Ident, Shared],
     ) -> None:
+        self.shared = shared
         self.spec = spec
         self.namespaces = namespaces
         self.tables = tables
         self.snapshot = snapshot
-        self.world = World(snapshot)
+        self.world = World(snapshot, unread=shared)
+        self.places = Places(self.world, snapshot)
         management = spec.management
         adopt = options.adopt or management.adopt
         self.context = Context(spec.name, capabilities, options, management.owner, adopt)
         self.options = options
-        self.plan = CatalogPlan()
+        self.plan = CatalogPlan(world=self.world)
         self.held: dict[Ident, Block] = {}
         """Namespaces that will not be there: nothing below them can be made."""
         self.renames = namespace_renames(namespaces)
@@ -160,18 +171,20 @@ class _Planner:
             conflict = Drafter(self.context, want.source, found)
             conflict.refuse(RenameTable(want.ident, source), "metadata", Block(RENAME_CONFLICT, both))
             self._take(conflict)
-        if isinstance(found, Absent) and source is None and want.location is not None and block is None:
-            self._no_location(want)
-            return
-        if isinstance(found, Detached) and (other := self._user_of(found.location)) is not None:
-            self._location_taken(want, found.location, other)
-            return
+        if source is None or isinstance(found, Detached):
+            fits, block = self._room(want, found, block)
+            if not fits:
+                return
         if source is not None and renamed:
             found = self.world.tables[source]
-        d = plan_table(self.context, want, found, block, source if renamed else None)
+        old = source if renamed else None
+        planned = plan_table(self.context, want, found, block, old, self.shared.get(want.ident))
+        d = planned.drafter
         if source is not None and renamed and (not d.drafts or d.drafts[0].verdict != "allowed"):
             self.stuck[source] = parent_block(f"the rename of {dotted(source)}")
         self._take(d)
+        if planned.stale:
+            self.plan.stale.append(want.ident)
         self._note_unowned("Table", want.ident, d, found)
 
     def _find(
@@ -210,53 +223,37 @@ class _Planner:
 
     def _no_parent(self, want: DesiredObject) -> None:
         above = dotted(parent(want.ident))
-        self.plan.diagnostics.append(
-            Diagnostic(
-                want.source,
-                "P101",
-                "error",
-                f"{dotted(want.ident)} needs namespace {above}, which is neither declared nor live",
-                f"declare a Namespace with id [{', '.join(parent(want.ident))}]",
-            )
-        )
+        problem = f"{dotted(want.ident)} needs namespace {above}, which is neither declared nor live"
+        hint = f"declare a Namespace with id [{', '.join(parent(want.ident))}]"
+        self.plan.diagnostics.append(Diagnostic(want.source, "P101", "error", problem, hint))
 
-    def _user_of(self, location: str) -> Ident | None:
-        """The live table that has this place already."""
-        place = location.removeprefix("file://").rstrip("/")
-        for ident, found in self.world.tables.items():
-            if isinstance(found, Present) and isinstance(found.state, TableState):
-                theirs = found.state.location
-                if isinstance(theirs, str) and theirs.removeprefix("file://").rstrip("/") == place:
-                    return ident
-        return None
+    def _room(self, want: DesiredTable, found: Finding, block: Block | None) -> tuple[bool, Block | None]:
+        """Whether a table that has no entry yet can get its place; when not, that is said. When a table that goes away
+        in this plan still has it, this one waits."""
+        location = found.location if isinstance(found, Detached) else None
+        if isinstance(found, Absent) and block is None:
+            if want.location is not None and not self.context.capabilities.chooses_location:
+                self.plan.diagnostics.append(nowhere(want))
+                return False, block
+            location = new_location(self.context.capabilities, want)
+        other = self.places.user_of(location) if location is not None else None
+        if other is None or location is None:
+            return True, block or (self.places.unseen_user() if isinstance(found, Detached) else None)
+        if self._goes(other):
+            return True, block or leaving(location, other)
+        self.plan.diagnostics.append(taken(want, location, other, self.context.capabilities.chooses_location))
+        return False, block
 
-    def _location_taken(self, want: DesiredTable, location: str, other: Ident) -> None:
-        self.plan.diagnostics.append(
-            Diagnostic(
-                want.source,
-                "P104",
-                "error",
-                f"{dotted(want.ident)}: the dataset at {location} is table {dotted(other)} already",
-                f"one dataset is one table of a catalog: declare it as {dotted(other)}, or use `renamedFrom`",
-            )
-        )
-
-    def _no_location(self, want: DesiredTable) -> None:
-        self.plan.diagnostics.append(
-            Diagnostic(
-                want.source,
-                "P102",
-                "error",
-                f"{dotted(want.ident)}: there is no dataset at {want.location}",
-                "this catalog chooses locations itself: leave `location` out, or name a dataset that exists; "
-                "a relative location starts at the catalog's path",
-            )
-        )
+    def _goes(self, ident: Ident) -> bool:
+        """True for a table that is to be removed, now or by a later plan that is allowed to."""
+        if ident in self.tables:
+            return self.tables[ident].absent
+        return self.options.prune and self._ours(self.world.tables.get(ident), ident)
 
     def _take(self, d: Drafter) -> None:
         for draft in d.drafts:
             if draft.verdict == "allowed":
-                self.world.apply(draft.change)
+                self.places.note(draft.change.ident, self.world.apply(draft.change)[-1])
         self.plan.drafts += d.drafts
 
     def _note_unowned(self, kind: Kind, ident: Ident, d: Drafter, found: Finding) -> None:
@@ -285,7 +282,8 @@ class _Planner:
         hold_back_over_threshold(self.plan.deletes, self.spec.management, owned)
 
     def _removal(self, want: DesiredObject) -> Removal:
-        return Removal(want.ident, want.source, "the manifest says `state: absent`", self.stuck.get(want.ident))
+        allow = frozenset(want.allow)
+        return Removal(want.ident, want.source, "the manifest says `state: absent`", self.stuck.get(want.ident), allow)
 
     def _delete(self, draft: Draft | None) -> None:
         if draft is not None:
@@ -296,7 +294,9 @@ class _Planner:
         needed = {i[:n] for i in (*self._present(),) for n in range(1, len(i))}
         out: dict[Kind, list[Ident]] = {"Namespace": [], "Table": []}
         for ident in sorted(self.world.namespaces):
-            if ident not in self.namespaces and self._ours(self.world.namespaces.get(ident), ident):
+            if ident in self.namespaces or not self._ours(self.world.namespaces.get(ident), ident):
+                continue
+            if not is_container(self.context.capabilities.ident_problem, ident):
                 if not (self.options.prune and ident in needed):
                     out["Namespace"].append(ident)
                 else:

@@ -13,6 +13,7 @@ from reconciler.core.rewrite import rewritten
 from reconciler.core.text import listing
 from reconciler.model.arrow import ArrowType, Field
 from reconciler.model.change import (
+    DATA_PLANE,
     AddColumns,
     AlterColumns,
     BackfillColumns,
@@ -46,9 +47,38 @@ def plan_columns(d: Drafter, want: DesiredTable) -> dict[str, str]:
         d.refuse(AlterColumns(want.ident, (alteration,)), "metadata", stuck)
     _casts(d, want, [x for x in found if x.kind == "type" and x.cast != "rewrite"])
     _nullability(d, want, [x for x in found if x.kind == "nullable"])
-    _additions(d, want, [_wanted(x) for x in found if x.kind == "missing" and "." not in x.path])
-    _drops(d, want, [x for x in found if x.kind == "extra"])
+    missing = [_wanted(x) for x in found if x.kind == "missing" and "." not in x.path]
+    extra = [x for x in found if x.kind == "extra"]
+    if _nothing_stays(d, missing, extra):
+        _all_anew(d, want, missing, extra)
+        return renames
+    _additions(d, want, missing)
+    _drops(d, want, extra)
     return renames
+
+
+def _nothing_stays(d: Drafter, missing: Sequence[Field], extra: Sequence[Difference]) -> bool:
+    """True when every column that is there would go and none that holds values would come."""
+    gone = {x.path for x in extra}
+    filled = any(f.default is not None for f in missing)
+    return d.block is None and bool(gone) and not filled and all(f.name in gone for f in d.dataset.fields)
+
+
+def _all_anew(d: Drafter, want: DesiredTable, missing: Sequence[Field], extra: Sequence[Difference]) -> None:
+    """A new column without values has no data file, and rows without any data file cannot be read again. The additions
+    are refused too: once they are there, nothing tells them from columns with values."""
+    names = listing([x.path for x in extra])
+    why = "no column that is there now would stay, and Lance cannot read rows that have none of their data left: "
+    hint = "keep one of them, give a new one a `default` or `backfill`, use `renamedFrom`, or make a new table"
+    if missing:
+        new = tuple(plain(f) for f in missing)
+        reason = f"new columns: {listing([f.name for f in new])}; {why}{hint}"
+        d.refuse(AddColumns(want.ident, new), "safe", Block("", reason, "unsupported"))
+    before: Json = {"columns": [field_json(x.live) for x in extra if x.live is not None]}
+    reason = f"columns that are not declared: {names}; {why}{hint}"
+    d.refuse(
+        DropColumns(want.ident, tuple(x.path for x in extra)), "destructive", Block("", reason, "unsupported"), before
+    )
 
 
 def _renames(d: Drafter, want: DesiredTable, renames: dict[str, str]) -> bool:
@@ -171,6 +201,11 @@ def _drops(d: Drafter, want: DesiredTable, extra: Sequence[Difference]) -> None:
     if not extra:
         return
     paths = [x.path for x in extra]
+    if waits := _waiting_for_data(d):
+        reason = f"columns that are not declared: {listing(paths)}; they stay until {waits} has run: it may read them"
+        before: Json = {"columns": [field_json(x.live) for x in extra if x.live is not None]}
+        d.refuse(DropColumns(want.ident, tuple(paths)), "destructive", Block(PARENT_BLOCKED, reason), before)
+        return
     if d.block is not None or "drop_column" in d.allow:
         for index in sorted(d.dataset.indexes, key=lambda i: i.name):
             if _on(index.column, paths):
@@ -178,8 +213,16 @@ def _drops(d: Drafter, want: DesiredTable, extra: Sequence[Difference]) -> None:
                 d.propose(DropIndex(want.ident, index.name), "destructive", reason, index_json(index), "drop_column")
     lost = [i.name for i in d.dataset.indexes if _on(i.column, paths)]
     reason = f"columns that are not declared: {listing(paths)}" + (f" (with index {listing(lost)})" if lost else "")
-    before: Json = {"columns": [field_json(x.live) for x in extra if x.live is not None]}
+    before = {"columns": [field_json(x.live) for x in extra if x.live is not None]}
     d.propose(DropColumns(want.ident, tuple(paths)), "destructive", reason, before, "drop_column")
+
+
+def _waiting_for_data(d: Drafter) -> str | None:
+    """The backfill or rewrite of this table that is held back: a drop before it would take away what it reads."""
+    if d.block is not None:
+        return None
+    held = (x.change.action for x in d.drafts if isinstance(x.change, DATA_PLANE) and x.verdict != "allowed")
+    return next(held, None)
 
 
 def _without_the_last(d: Drafter, want: DesiredTable, extra: Sequence[Difference]) -> list[Difference]:

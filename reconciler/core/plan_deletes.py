@@ -29,6 +29,8 @@ class Removal:
     reason: str
     block: Block | None = None
     """Why it may not go now, whoever owns it."""
+    allow: frozenset[str] = frozenset()
+    """The allow words of its manifest."""
 
 
 def plan_table_delete(context: Context, world: World, snapshot: Snapshot, removal: Removal) -> Draft | None:
@@ -48,7 +50,8 @@ def plan_table_delete(context: Context, world: World, snapshot: Snapshot, remova
 
 
 def plan_namespace_delete(context: Context, world: World, snapshot: Snapshot, removal: Removal) -> Draft | None:
-    """Deepest first, after the tables: what is inside now is what would be left."""
+    """Deepest first, after the tables: what is inside now is what would be left. Where the service would take the
+    content along, our own look is all that stands against it, and the drop takes an allow word."""
     found = world.namespaces.get(removal.ident)
     if found is None:
         return None
@@ -61,8 +64,11 @@ def plan_namespace_delete(context: Context, world: World, snapshot: Snapshot, re
     block = removal.block or delete_block(context, marks) or _gap(snapshot, removal.ident)
     if block is None and inside:
         block = Block(NOT_EMPTY, f"it still holds {listing(inside)}, and nothing is ever dropped with its content")
-    d = Drafter(context, removal.source, found, block=block)
-    d.propose(change, "destructive", removal.reason, finding_json(found))
+    d = Drafter(context, removal.source, found, removal.allow | context.options.allow, block)
+    word, reason = None, removal.reason
+    if context.capabilities.drop_needs_allow:
+        word, reason = "drop_namespace", f"{reason}; this service would delete the content with it"
+    d.propose(change, "destructive", reason, finding_json(found), word)
     draft = _settle(d, world)
     draft.children = tuple(inside)
     return draft

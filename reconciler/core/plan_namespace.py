@@ -46,20 +46,28 @@ def _existing(d: Drafter, want: DesiredNamespace, live: NamespaceState, ignored:
     diff = diff_map(want.properties, live.properties, ours, ignored, "properties") if holds else MapDiff({}, (), ())
     protect = live.marks.protect if want.protect is None else want.protect
     marks = Marks(d.context.owner, protect, diff.applied)
-    if where == "adopting":
-        d.propose(
-            AdoptNamespace(want.ident, marks),
-            "metadata",
-            f"taken from {live.marks.owner}" if live.marks.owner else "nobody owned it",
-            {"marks": marks_json(live.marks)},
-        )
-        if diff:
-            _update(d, want, live, diff, marks)
-    elif diff or (marks != live.marks if where == "owned" else protect != live.marks.protect):
-        _update(d, want, live, diff, marks)
-
-
-def _update(d: Drafter, want: DesiredNamespace, live: NamespaceState, diff: MapDiff, marks: Marks) -> None:
     change = UpdateNamespace(want.ident, diff.set, diff.unset, marks)
+    first = marks
+    if diff and not d.may(change):
+        settled = live.marks.applied if where == "owned" else tuple(k for k in diff.applied if k not in diff.set)
+        first = Marks(d.context.owner, protect, settled)
+    if where == "adopting":
+        _adopt(d, want, live, first)
+    elif where == "owned" and first != marks and first != live.marks:
+        alone = UpdateNamespace(want.ident, {}, (), first)
+        if d.may(alone):  # Our marks do not wait for properties that cannot be changed here.
+            _update(d, live, MapDiff({}, (), ()), alone)
+    if diff or (where == "owned" and marks != live.marks) or (where == "held" and protect != live.marks.protect):
+        _update(d, live, diff, change)
+
+
+def _adopt(d: Drafter, want: DesiredNamespace, live: NamespaceState, marks: Marks) -> None:
+    reason = f"taken from {live.marks.owner}" if live.marks.owner else "nobody owned it"
+    change = AdoptNamespace(want.ident, marks)
+    if not d.propose(change, "metadata", reason, {"marks": marks_json(live.marks)}):
+        d.block = Block("", "it is not ours, and cannot be taken over", "unsupported")
+
+
+def _update(d: Drafter, live: NamespaceState, diff: MapDiff, change: UpdateNamespace) -> None:
     before: Json = {"properties": diff.before(live.properties), "marks": marks_json(d.namespace.marks)}
     d.propose(change, "metadata", changed_keys("properties differ", diff) or "our marks differ", before)

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Mapping
 
 from reconciler.core.draft import Block, Context
-from reconciler.core.ownership import standing
+from reconciler.core.ownership import owner_of, standing
 from reconciler.core.world import World
 from reconciler.model.desired import DesiredNamespace
 from reconciler.model.ident import Ident, dotted, is_below
 from reconciler.model.observed import Present, Snapshot, Unreadable
 from reconciler.model.plan import INCOMPLETE, NOT_OWNED, RENAME_CONFLICT, UNREADABLE
+from reconciler.model.state import TableState
 
 Renames = Mapping[Ident, Ident]
 """New identifier -> old identifier."""
@@ -71,5 +72,7 @@ def _movable(context: Context, found: Present | Unreadable, declared: bool) -> b
     """Ours, or to be taken in this plan."""
     if isinstance(found, Unreadable):
         return False
-    where, _ = standing(context, found.state.marks.owner)
+    state = found.state
+    owner = owner_of(context, state) if isinstance(state, TableState) else state.marks.owner
+    where, _ = standing(context, owner)
     return where == "owned" or (where == "adopting" and declared)

@@ -9,21 +9,25 @@ from dataclasses import replace
 from reconciler import __version__
 from reconciler.core.draft import Draft
 from reconciler.core.errors import InternalError, PlanError
+from reconciler.core.globs import matcher
+from reconciler.core.goal import unmet, unshown
 from reconciler.core.options import PlanOptions
 from reconciler.core.order import number
 from reconciler.core.plan_catalog import CatalogPlan, plan_catalog
 from reconciler.core.plan_renames import earlier_names, later_names, namespace_renames
-from reconciler.core.shared import altered_once, declared_twice
+from reconciler.core.plan_table import Shared
+from reconciler.core.shared import declared_twice, followers, in_turn, left_to_others
 from reconciler.core.simulate import check
-from reconciler.model.capabilities import Capabilities
+from reconciler.model.capabilities import Capabilities, is_container
 from reconciler.model.codec import canonical
 from reconciler.model.collector import collection_paused
-from reconciler.model.desired import CatalogSpec, Desired
+from reconciler.model.desired import CatalogSpec, Desired, DesiredObject
 from reconciler.model.diagnostic import Diagnostic
-from reconciler.model.ident import ObjectKey, dotted
-from reconciler.model.observed import Detached, Scope, Snapshot, Unreadable
+from reconciler.model.ident import Ident, ObjectKey, dotted, parent
+from reconciler.model.observed import Detached, Present, Scope, Snapshot, Unreadable
 from reconciler.model.plan import CatalogSummary, Json, Plan, Step, Summary
 from reconciler.model.plan_json import plan_to_json
+from reconciler.model.state import DatasetState, TableState
 
 __all__ = ["InternalError", "PlanError", "PlanOptions", "make_plan", "scope_of"]
 
@@ -36,7 +40,8 @@ def scope_of(desired: Desired, catalog: str) -> Scope:
         detail |= {j for i in detail for j in later_names(i, renames)}
         detail |= {j for i in detail for j in earlier_names(i, renames)}
     locations = {t.ident: t.location for t in tables if t.location is not None}
-    return Scope(frozenset(detail), locations, desired.catalogs[catalog].management.ignore)
+    names = set(desired.namespaces.get(catalog, {})) | {parent(i) for i in desired.tables.get(catalog, {})}
+    return Scope(frozenset(detail), locations, desired.catalogs[catalog].management.ignore, frozenset(names))
 
 
 def make_plan(
@@ -57,31 +62,56 @@ def _make_plan(
     options: PlanOptions,
 ) -> Plan:
 
+    selected = matcher(options.targets) if options.targets else lambda _: True
+    follows = followers(desired, snapshots, capabilities, selected)
+    twice = declared_twice(desired, follows)
+    snapshots = left_to_others(desired, snapshots, follows)
+    plans: dict[str, CatalogPlan] = {}
+    shared: dict[str, dict[Ident, Shared]] = {name: {} for name in snapshots}
+
     def one(name: str, snapshot: Snapshot) -> CatalogPlan:
         namespaces, tables = desired.namespaces.get(name, {}), desired.tables.get(name, {})
-        return plan_catalog(desired.catalogs[name], namespaces, tables, snapshot, capabilities[name], options)
+        return plan_catalog(
+            desired.catalogs[name], namespaces, tables, snapshot, capabilities[name], options, shared[name]
+        )
 
-    twice = declared_twice(desired, snapshots)
-    snapshots = altered_once(desired, snapshots)
-    plans = {name: one(name, snapshots[name]) for name in sorted(snapshots)}
+    def missing(name: str, end: Snapshot, held: frozenset[Ident]) -> str | None:
+        declared: list[DesiredObject] = [
+            *desired.namespaces.get(name, {}).values(),
+            *desired.tables.get(name, {}).values(),
+        ]
+        kept = held | frozenset(plans[name].stale)
+        owner = desired.catalogs[name].management.owner
+        return unmet(declared, end, held, selected) or unshown(declared, end, kept, selected, capabilities[name], owner)
+
+    for name in sorted(snapshots):
+        shared[name] |= {k.ident: _shared(plans[of.catalog], of) for k, of in follows.items() if k.catalog == name}
+        plans[name] = one(name, snapshots[name])
     diagnostics: list[Diagnostic] = [*twice, *(d for p in plans.values() for d in p.diagnostics)]
     if diagnostics:
         raise PlanError(diagnostics)
     drafts = [(name, d) for name, p in plans.items() for d in p.drafts]
     deletes = [(name, d) for name, p in plans.items() for d in p.deletes]
-    check([*drafts, *deletes], snapshots, one)
-    steps = number(drafts, deletes)
+    check([*drafts, *deletes], snapshots, one, missing, shared)
+    steps = number(in_turn(drafts, follows) if follows else drafts, deletes, follows)
     plan = Plan(
         "",
         __version__,
         desired.digest,
-        {name: _catalog(desired.catalogs[name], snapshots[name], plans[name]) for name in plans},
+        {name: _catalog(desired.catalogs[name], snapshots[name], plans[name], capabilities[name]) for name in plans},
         steps,
         tuple(sorted(k for p in plans.values() for k in p.orphans)),
         tuple(sorted(k for p in plans.values() for k in p.unowned)),
         summarize(steps),
     )
     return with_id(plan)
+
+
+def _shared(first: CatalogPlan, key: ObjectKey) -> Shared:
+    """The dataset as the first catalog's steps leave it."""
+    found = first.world.find("Table", key.ident)
+    dataset = found.state.dataset if isinstance(found, Present) and isinstance(found.state, TableState) else None
+    return Shared(dataset.fields if isinstance(dataset, DatasetState) else None)
 
 
 def with_id(plan: Plan) -> Plan:
@@ -111,7 +141,7 @@ def summarize(steps: tuple[Step, ...]) -> Summary:
     return Summary(**counts, blocked=len(blocked), unsupported=len(unsupported))
 
 
-def _catalog(spec: CatalogSpec, snapshot: Snapshot, plan: CatalogPlan) -> CatalogSummary:
+def _catalog(spec: CatalogSpec, snapshot: Snapshot, plan: CatalogPlan, capabilities: Capabilities) -> CatalogSummary:
     problems = [f"the listing of {dotted(g.ident) or 'the catalog'} failed: {g.message}" for g in snapshot.gaps]
     problems += [f"{dotted(d.change.ident)}: {d.reason}" for d in plan.drafts + plan.deletes if _unreadable(d)]
     written: dict[str, Json] = {"type": spec.type}
@@ -119,9 +149,9 @@ def _catalog(spec: CatalogSpec, snapshot: Snapshot, plan: CatalogPlan) -> Catalo
     if spec.management_written:
         written["management"] = dict(spec.management_written)  # type: ignore[arg-type]
     tables = sum(1 for f in snapshot.tables.values() if not isinstance(f, Detached))
-    return CatalogSummary(
-        spec.type, not problems, len(snapshot.namespaces), tables, written, tuple(sorted(set(problems)))
-    )
+    namespaces = sum(1 for i in snapshot.namespaces if not is_container(capabilities.ident_problem, i))
+    said = tuple(sorted(set(problems)))
+    return CatalogSummary(spec.type, not problems, namespaces, tables, written, said, tuple(plan.stale))
 
 
 def _unreadable(draft: Draft) -> bool:

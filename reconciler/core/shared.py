@@ -1,70 +1,117 @@
-"""One dataset declared in two catalogs is altered once: by the first of them, in order of name."""
+"""One dataset declared in several catalogs is made and altered once: through the first of them, in order of name.
+
+The others follow: they manage their own entry and the columns that they show, and leave the data alone.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from reconciler.core.draft import Draft
+from reconciler.core.plan_table import new_location
+from reconciler.core.uris import place_of
+from reconciler.model import change as c
+from reconciler.model.capabilities import Capabilities
 from reconciler.model.desired import Desired, DesiredTable
 from reconciler.model.diagnostic import Diagnostic
-from reconciler.model.ident import Ident, dotted
+from reconciler.model.ident import Ident, ObjectKey, dotted
 from reconciler.model.observed import Detached, Present, Snapshot, Unreadable
-from reconciler.model.state import UNKNOWN, DatasetState, TableState
+from reconciler.model.state import UNKNOWN, TableState
 
-Tables = dict[Ident, Present | Detached | Unreadable]
+Found = Present | Detached | Unreadable | None
+Followers = Mapping[ObjectKey, ObjectKey]
+"""Table -> the table of an earlier catalog that has the same dataset."""
+Named = tuple[str, Draft]
+_OF_THE_ENTRY = (c.DeclareTable, c.RenameTable, c.UpdateTable, c.SyncColumns, c.ReplaceTable)
 
 
-def altered_once(desired: Desired, snapshots: Mapping[str, Snapshot]) -> Mapping[str, Snapshot]:
-    """The same snapshots, in which a declared table whose dataset an earlier catalog declares too looks as if its
-    dataset had not been read: its catalog entry is still managed, its data is left to the first."""
-    seen: dict[str, str] = {}
+def followers(
+    desired: Desired,
+    snapshots: Mapping[str, Snapshot],
+    capabilities: Mapping[str, Capabilities],
+    selected: Callable[[Ident], bool],
+) -> dict[ObjectKey, ObjectKey]:
+    out: dict[ObjectKey, ObjectKey] = {}
+    first: dict[str, ObjectKey] = {}
+    for name in sorted(snapshots) if len(snapshots) > 1 else ():
+        live = snapshots[name].tables
+        for ident, want in sorted(desired.tables.get(name, {}).items()):
+            if want.absent or not selected(ident):
+                continue
+            found = live.get(ident) or (live.get(want.renamed_from) if want.renamed_from else None)
+            place = _place(want, found, capabilities[name])
+            if place is not None:
+                key = ObjectKey(name, ident, "Table")
+                leader = first.setdefault(place, key)
+                if leader.catalog != name:
+                    out[key] = leader
+    return out
+
+
+def left_to_others(desired: Desired, snapshots: Mapping[str, Snapshot], follows: Followers) -> dict[str, Snapshot]:
+    """The same snapshots, in which a table that follows looks as if its dataset had not been read; a table that is to
+    be renamed, under its old name."""
+    hidden: dict[str, dict[Ident, Present]] = {}
+    for key in follows:
+        for ident in (key.ident, desired.tables[key.catalog][key.ident].renamed_from or key.ident):
+            found = snapshots[key.catalog].tables.get(ident)
+            if isinstance(found, Present) and isinstance(found.state, TableState):
+                hidden.setdefault(key.catalog, {})[ident] = Present(replace(found.state, dataset=UNKNOWN))
     out = dict(snapshots)
-    for name in sorted(snapshots):
-        changed: Tables = {}
-        for ident, want in sorted(desired.tables.get(name, {}).items()):
-            state = _with_data(snapshots[name], ident)
-            if want.absent or state is None:
-                continue
-            first = seen.setdefault(_place(str(state.location)), name)
-            if first != name:
-                changed[ident] = Present(replace(state, dataset=UNKNOWN))
-        if changed:
-            out[name] = replace(snapshots[name], tables={**snapshots[name].tables, **changed})
+    for name, tables in hidden.items():
+        out[name] = replace(out[name], tables={**out[name].tables, **tables})
     return out
 
 
-def declared_twice(desired: Desired, snapshots: Mapping[str, Snapshot]) -> list[Diagnostic]:
+def declared_twice(desired: Desired, follows: Followers) -> list[Diagnostic]:
     """One dataset may be declared in two catalogs, but only in one way."""
-    seen: dict[str, DesiredTable] = {}
     out: list[Diagnostic] = []
-    for name in sorted(snapshots):
-        for ident, want in sorted(desired.tables.get(name, {}).items()):
-            state = _with_data(snapshots[name], ident)
-            if want.absent or state is None:
-                continue
-            first = seen.setdefault(_place(str(state.location)), want)
-            if first.catalog != name and _data(first) != _data(want):
-                message = (
-                    f"{dotted(ident)} is the dataset at {state.location}, which {first.catalog}:{dotted(first.ident)} "
-                    f"({first.source}) declares with another schema, config or indexes"
-                )
-                out.append(Diagnostic(want.source, "P103", "error", message, "declare both alike, or only one of them"))
+    for key, leader in follows.items():
+        want, first = desired.tables[key.catalog][key.ident], desired.tables[leader.catalog][leader.ident]
+        if _data(first) != _data(want):
+            message = (
+                f"{dotted(key.ident)} is the same dataset as {leader} ({first.source}), which declares it with another "
+                "schema, config or indexes"
+            )
+            out.append(Diagnostic(want.source, "P103", "error", message, "declare both alike, or only one of them"))
     return out
+
+
+def in_turn(drafts: Sequence[Named], follows: Followers) -> list[Named]:
+    """First every entry, then the data, then what the entries that follow show of it: an entry is declared on the data
+    that was seen, and its columns are those that the data has in the end."""
+    leaders = frozenset(follows.values())
+    entries: list[Named] = []
+    data: list[Named] = []
+    shown: list[Named] = []
+    begun: set[ObjectKey] = set()
+    for name, draft in drafts:
+        change = draft.change
+        key = ObjectKey(name, change.ident, change.kind)
+        late = isinstance(change, (c.SyncColumns, c.ReplaceTable, c.AdoptTable))
+        if key in leaders and (key in begun or not isinstance(change, _OF_THE_ENTRY)):
+            begun.add(key)
+            data.append((name, draft))
+        elif key in follows and (key in begun or late):
+            begun.add(key)
+            shown.append((name, draft))
+        else:
+            entries.append((name, draft))
+    return entries + data + shown
+
+
+def _place(want: DesiredTable, found: Found, capabilities: Capabilities) -> str | None:
+    location: object = None
+    if isinstance(found, Present) and isinstance(found.state, TableState):
+        location = found.state.place or found.state.location
+    elif isinstance(found, Detached):
+        location = found.location
+    elif found is None:
+        location = new_location(capabilities, want)
+    return place_of(location) if isinstance(location, str) else None
 
 
 def _data(want: DesiredTable) -> tuple[object, ...]:
     fields = None if want.fields is None else {f.name: (str(f.type), f.nullable, f.comment) for f in want.fields}
     return fields, dict(want.config), dict(want.schema_metadata), {i.name: i for i in want.indexes}
-
-
-def _with_data(snapshot: Snapshot, ident: Ident) -> TableState | None:
-    found = snapshot.tables.get(ident)
-    if isinstance(found, Present) and isinstance(found.state, TableState):
-        state = found.state
-        if isinstance(state.dataset, DatasetState) and isinstance(state.location, str):
-            return state
-    return None
-
-
-def _place(location: str) -> str:
-    return location.removeprefix("file://").rstrip("/")

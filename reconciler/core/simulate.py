@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from reconciler.core.draft import Draft
 from reconciler.core.errors import InternalError
@@ -11,7 +12,7 @@ from reconciler.core.plan_catalog import CatalogPlan
 from reconciler.core.world import World
 from reconciler.model.change import DELETES
 from reconciler.model.errors import CatalogError
-from reconciler.model.ident import dotted
+from reconciler.model.ident import Ident, dotted
 from reconciler.model.observed import Finding, Present, Snapshot
 from reconciler.model.plan import THRESHOLD, TWO_APPLIES
 from reconciler.model.state import UNKNOWN, TableState
@@ -21,21 +22,27 @@ def check(
     drafts: Sequence[tuple[str, Draft]],
     snapshots: Mapping[str, Snapshot],
     again: Callable[[str, Snapshot], CatalogPlan],
+    missing: Callable[[str, Snapshot, frozenset[Ident]], str | None],
+    unread: Mapping[str, Container[Ident]] = MappingProxyType({}),
 ) -> None:
     """Runs the allowed drafts in order under RESTRICT, compares every result with the plan, and plans once more: what
-    is left may only be what was held back before."""
-    by_catalog: dict[str, list[Draft]] = {}
+    is left may only be what was held back before. `missing` says what is not as declared in the end, apart from what
+    was held back: a planner that forgets a step does so both times."""
+    by_catalog: dict[str, list[Draft]] = {name: [] for name in snapshots}
     for name, draft in drafts:
-        by_catalog.setdefault(name, []).append(draft)
+        by_catalog[name].append(draft)
     for name, all_ in by_catalog.items():
+        end = snapshots[name]
         allowed = [d for d in all_ if d.verdict == "allowed"]
-        if not allowed:
-            continue
-        world = World(snapshots[name])
-        for draft in allowed:
-            run(world, draft)
-        end = replace(world.snapshot(), gaps=snapshots[name].gaps, hidden=snapshots[name].hidden)
-        _converged(all_, again(name, end))
+        if allowed:
+            world = World(end, unread=unread.get(name, ()))
+            for draft in allowed:
+                run(world, draft)
+            end = replace(end, namespaces=world.snapshot().namespaces, tables=world.snapshot().tables)
+            _converged(all_, again(name, end))
+        problem = missing(name, end, frozenset(d.change.ident for d in all_ if d.verdict != "allowed"))
+        if problem is not None:
+            raise InternalError(f"after this plan {problem}")
 
 
 def _converged(first: Sequence[Draft], second: CatalogPlan) -> None:

@@ -5,7 +5,7 @@ Each change maps a state to the states after each of its writes; the last one is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -21,11 +21,16 @@ T = TypeVar("T", str, str | None)
 
 
 class World:
-    """`locate` names the place of a new table; UNKNOWN while only a server could choose it."""
+    """`locate` names the place of a new table; UNKNOWN while only a server could choose it. `unread`: tables whose data
+    is looked after through another catalog, and not looked at here."""
 
     def __init__(
-        self, snapshot: Snapshot | None = None, locate: Callable[[Ident], str | Unknown] | None = None
+        self,
+        snapshot: Snapshot | None = None,
+        locate: Callable[[Ident], str | Unknown] | None = None,
+        unread: Container[Ident] = (),
     ) -> None:
+        self._unread = unread
         self.namespaces: dict[Ident, Present | Unreadable] = dict(snapshot.namespaces) if snapshot else {}
         self.tables: dict[Ident, Present | Unreadable] = {}
         self.detached: dict[Ident, Detached] = {}
@@ -132,16 +137,18 @@ class World:
                 return self.find("Table", ident)
 
     def _declare(self, change: c.DeclareTable) -> Finding:
+        """On the data that is there; with a location where nothing is, that is the place for new data."""
         dataset: DatasetState | Unknown | None = None
-        location: str | Unknown = self._locate(change.ident)
-        if change.location is not None:
-            found = self.detached.pop(change.ident, None)
-            if found is None or found.location != change.location:
-                raise CatalogError(Code.TABLE_NOT_FOUND, f"there is no dataset at {change.location}")
-            dataset, location = found.dataset, found.location
-        elif change.ident in self.detached:
-            raise CatalogError(Code.TABLE_ALREADY_EXISTS, f"the data of {dotted(change.ident)} is still there")
-        new = Present(TableState(location, change.properties, change.marks, dataset))
+        location: str | Unknown = self._locate(change.ident) if change.location is None else change.location
+        found = self.detached.get(change.ident)
+        if found is not None:
+            if found.location != change.location:
+                raise CatalogError(Code.TABLE_ALREADY_EXISTS, f"the data of {dotted(change.ident)} is still there")
+            del self.detached[change.ident]
+            dataset = found.dataset
+        if change.ident in self._unread:
+            dataset = UNKNOWN
+        new = Present(TableState(location, change.properties, change.marks, dataset, change.columns))
         self._put(self.tables, change.ident, new)
         return new
 
@@ -186,6 +193,12 @@ def after_table_change(state: TableState, change: c.Change) -> Sequence[TableSta
     match change:
         case c.UpdateTable():
             return (replace(state, properties=edited(state.properties, change.set, change.unset), marks=change.marks),)
+        case c.SyncColumns():
+            return (replace(state, columns=change.columns),)
+        case c.ReplaceTable():
+            properties = edited(state.properties, change.set, change.unset)
+            columns = state.columns if change.columns is None else change.columns
+            return (replace(state, properties=properties, marks=change.marks, columns=columns),)
         case c.AdoptTable():
             first = replace(state, marks=change.marks)
             if not isinstance(state.dataset, DatasetState):
@@ -207,7 +220,8 @@ def after_table_change(state: TableState, change: c.Change) -> Sequence[TableSta
 
 
 def _holding(state: TableState, dataset: DatasetState) -> TableState:
-    return TableState(state.location, state.properties, state.marks, dataset)
+    """The columns that a catalog shows do not follow the data by themselves."""
+    return TableState(state.location, state.properties, state.marks, dataset, state.columns, state.place)
 
 
 def _after_dataset_change(dataset: DatasetState, change: c.Change) -> DatasetState:

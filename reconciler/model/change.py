@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from reconciler.model.arrow import ArrowType, Field
 from reconciler.model.ident import Ident, Kind
-from reconciler.model.state import Index, Marks
+from reconciler.model.state import Column, Index, Marks
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,8 @@ class DropNamespace:
 
 @dataclass(frozen=True, slots=True)
 class DeclareTable:
-    """A new catalog entry. `location`: data that exists already (reattach, register); None lets the catalog choose."""
+    """A new catalog entry. `location`: data that exists already (reattach, register), or, where the catalog lets one
+    choose, the place for new data; None lets the catalog choose. `columns`: for a catalog that shows columns."""
 
     action: ClassVar[str] = "declare_table"
     kind: ClassVar[Kind] = "Table"
@@ -72,6 +73,33 @@ class DeclareTable:
     properties: Mapping[str, str]
     marks: Marks
     location: str | None = None
+    columns: tuple[Column, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SyncColumns:
+    """Makes the columns that the catalog shows equal to the dataset's schema; nothing else of the entry changes."""
+
+    action: ClassVar[str] = "update_table"
+    kind: ClassVar[Kind] = "Table"
+    ident: Ident
+    columns: tuple[Column, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaceTable:
+    """For a catalog that cannot update an entry: the entry is removed and created again at the same location, with
+    these changes. What hangs on the entry's identity (grants) is lost, so it needs `allow: [replace_table]`.
+    When it is cut in between, the data is there without an entry (Detached): declaring it again ends what was begun.
+    `columns`: all of them; None for a catalog that shows none."""
+
+    action: ClassVar[str] = "replace_table"
+    kind: ClassVar[Kind] = "Table"
+    ident: Ident
+    set: Mapping[str, str]
+    unset: tuple[str, ...]
+    marks: Marks
+    columns: tuple[Column, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +255,8 @@ class RewriteColumns:
 
 Change = (
     CreateNamespace | UpdateNamespace | AdoptNamespace | RenameNamespace | DropNamespace
-    | DeclareTable | UpdateTable | UpdateDataset | AdoptTable | RenameTable | DeregisterTable
+    | DeclareTable | UpdateTable | SyncColumns | ReplaceTable | UpdateDataset | AdoptTable | RenameTable
+    | DeregisterTable
     | CreateDataset | AddColumns | AlterColumns | DropColumns | CreateIndex | DropIndex
     | BackfillColumns | RewriteColumns
 )  # fmt: skip

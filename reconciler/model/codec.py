@@ -10,7 +10,7 @@ from reconciler.model.arrow import ArrowType, Dictionary, Field, ListOf, MapOf, 
 from reconciler.model.errors import Code
 from reconciler.model.observed import Detached, Finding, Gap, Present, Snapshot, Unreadable
 from reconciler.model.plan import Json
-from reconciler.model.state import UNKNOWN, DatasetState, Index, Marks, NamespaceState, TableState
+from reconciler.model.state import UNKNOWN, Column, DatasetState, Index, Marks, NamespaceState, TableState
 
 
 def canonical(value: Json) -> str:
@@ -157,6 +157,19 @@ def dataset_from(value: Mapping[str, Any]) -> DatasetState:
     )
 
 
+def column_json(column: Column) -> dict[str, Json]:
+    out: dict[str, Json] = {"name": column.name, "type": column.type}
+    if not column.nullable:
+        out["nullable"] = False
+    if column.comment is not None:
+        out["comment"] = column.comment
+    return out
+
+
+def column_from(value: Mapping[str, Any]) -> Column:
+    return Column(value["name"], value["type"], value.get("nullable", True), value.get("comment"))
+
+
 def table_json(state: TableState) -> dict[str, Json]:
     out: dict[str, Json] = {"properties": dict(state.properties), "marks": marks_json(state.marks)}
     out["location"] = {"unknown": "server"} if state.location is UNKNOWN else state.location
@@ -164,17 +177,21 @@ def table_json(state: TableState) -> dict[str, Json]:
         out["dataset"] = None
     elif isinstance(state.dataset, DatasetState):
         out["dataset"] = dataset_json(state.dataset)
+    if state.columns is not None:
+        out["columns"] = [column_json(c) for c in state.columns]
     return out
 
 
 def table_from(value: Mapping[str, Any]) -> TableState:
     location = value.get("location")
     dataset = value.get("dataset", UNKNOWN)
+    columns = value.get("columns")
     return TableState(
         location if isinstance(location, str) else UNKNOWN,
         dict(value.get("properties", {})),
         marks_from(value.get("marks", {})),
         dataset if dataset is None or dataset is UNKNOWN else dataset_from(dataset),
+        None if columns is None else tuple(column_from(c) for c in columns),
     )
 
 

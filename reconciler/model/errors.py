@@ -31,6 +31,10 @@ class Code(IntEnum):
     TABLE_BRANCH_NOT_FOUND = 22
     TABLE_BRANCH_ALREADY_EXISTS = 23
 
+    def __bool__(self) -> bool:
+        """A code is a code: UNSUPPORTED is 0, and `x or other` must not lose it."""
+        return True
+
     @property
     def title(self) -> str:
         """The spec's spelling: NamespaceNotFound."""

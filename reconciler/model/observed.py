@@ -36,6 +36,12 @@ class Unreadable:
     code: Code
     message: str
 
+    @property
+    def may_hold_data(self) -> bool:
+        """False for what was read and is no Lance table at all (a view, a table of another format): backends say so
+        with INVALID_INPUT. Anything else may be a table at any place."""
+        return self.code is not Code.INVALID_INPUT
+
 
 Finding = Present | Absent | Detached | Unreadable
 
@@ -57,16 +63,26 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True)
+class Occupied:
+    """Something that is neither a namespace nor a table is there (a volume, a function): never touched, never shown,
+    but what holds it is not empty."""
+
+    ident: Ident
+
+
+@dataclass(frozen=True, slots=True)
 class Scope:
     """What a scan has to cover.
 
     `detail`: tables whose dataset is to be opened (the declared ones); all others are listed with their catalog
     properties only. `locations`: datasets to look for when the table is not in the catalog. `ignore`: dotted globs.
+    `namespaces`: the declared ones and the parents of declared tables: a catalog of many parts reads only those parts.
     """
 
     detail: frozenset[Ident] = frozenset()
     locations: Mapping[Ident, str] = field(default_factory=lambda: MappingProxyType({}))
     ignore: tuple[str, ...] = ()
+    namespaces: frozenset[Ident] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +94,12 @@ class Snapshot:
     gaps: tuple[Gap, ...] = ()
     hidden: frozenset[Ident] = frozenset()
     """Ignored objects: never reported, never touched, but what holds one of them is not empty."""
+    hidden_places: Mapping[Ident, str] = field(default_factory=lambda: MappingProxyType({}))
+    """Where the ignored tables are: their data is not to be given to another table."""
+    hidden_unread: frozenset[Ident] = frozenset()
+    """Ignored objects that may be, or hold, tables whose place nobody asked for."""
+    chosen_places: Mapping[Ident, str] = field(default_factory=lambda: MappingProxyType({}))
+    """Of the tables read in detail: the locations that a manifest has to give, because no rule leads to them."""
 
     def complete_below(self, ident: Ident) -> bool:
         return self.gap_at(ident) is None

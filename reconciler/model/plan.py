@@ -8,7 +8,7 @@ from typing import Literal
 
 from reconciler.model.change import DATA_PLANE, DELETES, Change
 from reconciler.model.diagnostic import Source
-from reconciler.model.ident import ObjectKey
+from reconciler.model.ident import Ident, ObjectKey
 
 FORMAT_VERSION = "1.0"
 
@@ -66,7 +66,8 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class CatalogSummary:
-    """`spec` is the spec as written: secrets, `${env:}` and `${file:}` unresolved."""
+    """`spec` is the spec as written: secrets, `${env:}` and `${file:}` unresolved. `namespaces` counts what can be
+    declared: a warehouse or a Unity catalog, which is always there, is not among them."""
 
     type: str
     complete: bool
@@ -74,6 +75,9 @@ class CatalogSummary:
     tables: int
     spec: Mapping[str, Json]
     problems: tuple[str, ...] = ()
+    projection_stale: tuple[Ident, ...] = ()
+    """Tables of ours for which the catalog shows other columns than the data has, and no step changes that because it
+    would replace the entry. No change: never counted, never an exit code."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,8 @@ from reconciler.model import change as c
 from reconciler.model.arrow import Field
 from reconciler.model.codec import (
     canonical,
+    column_from,
+    column_json,
     field_from,
     field_json,
     index_from,
@@ -23,7 +25,7 @@ from reconciler.model.codec import (
 from reconciler.model.diagnostic import Source
 from reconciler.model.ident import ObjectKey
 from reconciler.model.plan import FORMAT_VERSION, CatalogSummary, Expect, Json, Plan, Step, Summary
-from reconciler.model.state import Index, Marks
+from reconciler.model.state import Column, Index, Marks
 
 _SERVER: dict[str, Json] = {"unknown": "server"}
 
@@ -123,6 +125,8 @@ def change_to_json(change: c.Change) -> dict[str, Json]:
         value = getattr(change, f.name)
         if isinstance(change, c.DeclareTable) and f.name == "location":
             out["location"] = _SERVER if value is None else value
+        elif f.name == "columns" and value is None:
+            continue  # The catalog shows no columns.
         else:
             out[f.name] = _encode(value)
     return out
@@ -144,6 +148,8 @@ def _encode(value: Any) -> Json:
         if value.nullable is not None:
             out["nullable"] = value.nullable
         return out
+    if isinstance(value, Column):
+        return column_json(value)
     if isinstance(value, tuple):
         return [_encode(v) for v in value]
     if isinstance(value, Mapping):
@@ -175,7 +181,7 @@ _DECODERS: dict[str, Callable[[Any], Any]] = {
     "applied": tuple,
     "indexes": lambda v: None if v is None else tuple(index_from(i) for i in v),
     "source": tuple,
-    "columns": lambda v: tuple(_alteration_from(a) for a in v),
+    "columns": lambda v: tuple(_alteration_from(a) if "path" in a else column_from(a) for a in v),
     "paths": tuple,
     "index": index_from,
     "name": str,
@@ -185,8 +191,8 @@ _CLASSES: dict[tuple[str, str], type[Any]] = {
     (cls.action, cls.kind): cls
     for cls in (
         c.CreateNamespace, c.UpdateNamespace, c.AdoptNamespace, c.RenameNamespace, c.DropNamespace, c.DeclareTable,
-        c.UpdateTable, c.AdoptTable, c.RenameTable, c.DeregisterTable, c.CreateDataset, c.AddColumns, c.AlterColumns,
-        c.DropColumns, c.CreateIndex, c.DropIndex, c.BackfillColumns, c.RewriteColumns,
+        c.UpdateTable, c.ReplaceTable, c.AdoptTable, c.RenameTable, c.DeregisterTable, c.CreateDataset, c.AddColumns,
+        c.AlterColumns, c.DropColumns, c.CreateIndex, c.DropIndex, c.BackfillColumns, c.RewriteColumns,
     )
 }  # fmt: skip
 
@@ -197,6 +203,8 @@ def change_from_json(action: str, kind: str, ident: tuple[str, ...], after: Mapp
         raise PlanFormatError(f"the plan has an action this version does not know: {action} on a {kind}")
     if action == "update_table" and "applied" in after:
         cls = c.UpdateDataset
+    elif action == "update_table" and "columns" in after:
+        cls = c.SyncColumns
     change: c.Change = cls(ident, **{name: _DECODERS[name](value) for name, value in after.items()})
     return change
 
@@ -213,7 +221,7 @@ def _expect_from(value: Mapping[str, Any]) -> Expect:
 
 
 def _catalog_json(s: CatalogSummary) -> dict[str, Json]:
-    return {
+    out: dict[str, Json] = {
         "type": s.type,
         "complete": s.complete,
         "namespaces": s.namespaces,
@@ -221,10 +229,15 @@ def _catalog_json(s: CatalogSummary) -> dict[str, Json]:
         "spec": dict(s.spec),
         "problems": list(s.problems),
     }
+    if s.projection_stale:
+        out["projection_stale"] = [list(ident) for ident in s.projection_stale]
+    return out
 
 
 def _catalog_from(v: Mapping[str, Any]) -> CatalogSummary:
-    return CatalogSummary(v["type"], v["complete"], v["namespaces"], v["tables"], v["spec"], tuple(v["problems"]))
+    stale = tuple(tuple(ident) for ident in v.get("projection_stale", ()))
+    problems = tuple(v["problems"])
+    return CatalogSummary(v["type"], v["complete"], v["namespaces"], v["tables"], v["spec"], problems, stale)
 
 
 def _key_json(key: ObjectKey) -> dict[str, Json]:

@@ -87,9 +87,26 @@ class DatasetState:
 
 
 @dataclass(frozen=True, slots=True)
+class Column:
+    """A column as a catalog service shows it: a projection of the dataset's schema, never the schema of record.
+    `type` is in the words of that service."""
+
+    name: str
+    type: str
+    nullable: bool = True
+    comment: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class TableState:
     location: str | Unknown = UNKNOWN
     properties: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     marks: Marks = field(default_factory=Marks)
     dataset: DatasetState | Unknown | None = UNKNOWN
     """None: declared only, no data yet. UNKNOWN: not read."""
+    columns: tuple[Column, ...] | None = None
+    """What the catalog shows as the columns, empty where it could show some and does not; None where it never shows
+    any, and then they are never compared. Their order is not compared, as that of a schema is not."""
+    place: str | None = field(default=None, compare=False, repr=False)
+    """Which dataset it is, whatever the spelling of `location`: two catalogs may show one dataset under two names.
+    Never compared, never part of a fingerprint."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from reconciler.core.globs import matcher, matches
+from reconciler.core.globs import Finder, matcher, matches
 
 
 @pytest.mark.parametrize(
@@ -38,3 +40,14 @@ def test_hostile_globs_do_not_backtrack() -> None:
     """Each of these took longer than anyone would wait when globs were regular expressions."""
     assert not matches(".".join(["**"] * 30) + ".z", tuple("a" * 60))
     assert not matches("*a" * 60 + "b", ("a" * 255,))
+
+
+NAMES = st.sampled_from(["a", "b", "ab"])
+GLOBS = st.lists(st.sampled_from(["a", "b", "ab", "*", "**", "a*", "?"]), min_size=1, max_size=4).map(".".join)
+
+
+@given(st.lists(GLOBS, max_size=6), st.lists(NAMES, min_size=1, max_size=4).map(tuple))
+def test_many_globs_find_what_each_of_them_matches(globs: list[str], ident: tuple[str, ...]) -> None:
+    expected = {glob for glob in globs if matches(glob, ident)}
+    assert set(Finder(globs).find(ident)) == expected
+    assert matcher(globs)(ident) is bool(expected)

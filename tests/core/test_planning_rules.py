@@ -18,7 +18,7 @@ from reconciler.model.arrow import Field, parse_type
 from reconciler.model.change import Change, RenameNamespace, RenameTable, RewriteColumns
 from reconciler.model.desired import CatalogSpec, Desired, DesiredNamespace, DesiredTable, Management
 from reconciler.model.diagnostic import Source
-from reconciler.model.errors import CatalogError, Code
+from reconciler.model.errors import Code
 from reconciler.model.ident import Ident
 from reconciler.model.observed import Gap, Present, Snapshot, Unreadable
 from reconciler.model.plan import Plan, Step
@@ -301,10 +301,20 @@ def test_a_plan_that_does_not_do_what_it_says_is_never_shown(monkeypatch: pytest
         plan([ns("a", properties={"k": "1"})], {("a",): SPACE})
 
 
-def test_a_plan_that_is_not_legal_is_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The check for emptiness sees nothing; the simulated catalog, which enforces RESTRICT, does."""
-    monkeypatch.setattr("reconciler.core.plan_deletes._gap", lambda snapshot, ident: None)
-    monkeypatch.setattr("reconciler.core.world.World.children", lambda self, ident: [])
-    live = {("a",): SPACE, ("a", "t"): live_table("a", "t", owner="them")}
-    with pytest.raises((InternalError, CatalogError), match=r"holds|not legal"):
-        plan([ns("a", absent=True)], live)
+@pytest.mark.parametrize("allow", [(), ("drop_column",)])
+def test_a_column_that_holds_values_stays(allow: tuple[str, ...]) -> None:
+    """New columns have no data files: rows without any other column could not be read again. With the word given
+    later the drop would come alone, so the addition does not go ahead either."""
+    result = on_table(table("a", "t", fields=columns(z="string"), allow=allow), live_table("a", "t"))
+    assert steps(result) == []
+    assert steps(result, "unsupported") == [("add_columns", ("a", "t")), ("drop_columns", ("a", "t"))]
+    assert all("no column that is there now would stay" in s.reason for s in result.steps)
+
+
+def test_one_old_column_is_enough() -> None:
+    want = table("a", "t", fields=columns(id="int64", z="string"), allow=("drop_column",))
+    result = on_table(want, live_table("a", "t", fields=columns(id="int64", n="int64")))
+    assert [a for a, _ in steps(result)] == ["add_columns", "drop_columns"]
+    renamed = table("a", "t", fields=(Field("z", parse_type("int64"), renamed_from="id"),), allow=("drop_column",))
+    result = on_table(renamed, live_table("a", "t", fields=columns(id="int64", n="int64")))
+    assert [a for a, _ in steps(result)] == ["alter_columns", "drop_columns"]

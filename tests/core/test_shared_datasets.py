@@ -37,4 +37,4 @@ def test_different_places_are_altered_each() -> None:
 
 def test_the_catalog_entries_are_managed_in_both() -> None:
     steps = plan_of("file:///lake/t", "/lake/t", properties={"team": "x"})
-    assert steps == [("a", "update_table"), ("a", "add_columns"), ("b", "update_table")]
+    assert steps == [("a", "update_table"), ("b", "update_table"), ("a", "add_columns")]

@@ -1,0 +1,104 @@
+"""The steps for the catalog entry of a table that is there: properties and our marks.
+
+Where the catalog can update an entry, that is one step, and it comes first. Where it can only replace one, the change
+of the properties waits for the dataset steps, so that one replacement shows the new columns too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reconciler.core.applied import expected_applied
+from reconciler.core.diff_properties import MapDiff, diff_map, ignored_paths
+from reconciler.core.draft import Block, Drafter
+from reconciler.core.ownership import Standing, owner_of, standing
+from reconciler.core.plan_index import wanted_indexes, with_live_names
+from reconciler.core.text import changed_keys
+from reconciler.core.uris import place_of
+from reconciler.model.change import AdoptTable, RenameTable, ReplaceTable, UpdateTable
+from reconciler.model.codec import marks_json
+from reconciler.model.desired import DesiredTable
+from reconciler.model.ident import Ident, dotted
+from reconciler.model.plan import Json
+from reconciler.model.state import DatasetState, Marks, TableState
+
+REPLACE = "replace_table"
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """What a replacement of the entry has to bring."""
+
+    diff: MapDiff
+    marks: Marks
+
+
+def plan_entry(
+    d: Drafter, want: DesiredTable, live: TableState, holds: bool, renamed: Ident | None
+) -> tuple[Standing, Pending | None]:
+    where, held = standing(d.context, owner_of(d.context, live))
+    d.block = d.block or held
+    ours = live.marks.applied if where == "owned" else ()
+    nothing = MapDiff({}, (), ())
+    diff = diff_map(want.properties, live.properties, ours, ignored_paths(want), "properties") if holds else nothing
+    protect = live.marks.protect if want.protect is None else want.protect
+    full = Marks(d.context.owner, protect, diff.applied)
+    _location(d, want, live)
+    if renamed is not None:
+        _rename(d, want, renamed)
+    replaces = bool(diff) and d.context.capabilities.replaces_tables
+    update = UpdateTable(want.ident, diff.set, diff.unset, full)
+    if not replaces and (not diff or d.may(update)):
+        if where == "adopting":
+            _adopt(d, want, live, full)
+        if diff or (where == "owned" and full != live.marks) or (where == "held" and protect != live.marks.protect):
+            _update(d, live, diff, update)
+        return where, None
+    settled = live.marks.applied if where == "owned" else tuple(k for k in diff.applied if k not in diff.set)
+    _marks(d, want, live, where, Marks(d.context.owner, protect, settled), replaces)
+    if replaces:
+        return where, Pending(diff, full)
+    _update(d, live, diff, update)
+    return where, None
+
+
+def _marks(d: Drafter, want: DesiredTable, live: TableState, where: Standing, marks: Marks, replaces: bool) -> None:
+    """The properties cannot be changed here and now: our marks do not wait for them, and name only keys that we set."""
+    if where == "adopting":
+        _adopt(d, want, live, marks)
+    elif where == "owned" and marks != live.marks:
+        change = UpdateTable(want.ident, {}, (), marks)
+        with_the_rest = replaces and d.may(ReplaceTable(want.ident, {}, (), marks), REPLACE)
+        if not with_the_rest and d.may(change):
+            _update(d, live, MapDiff({}, (), ()), change)
+
+
+def _update(d: Drafter, live: TableState, diff: MapDiff, change: UpdateTable) -> None:
+    before: Json = {"properties": diff.before(live.properties), "marks": marks_json(d.table.marks)}
+    d.propose(change, "metadata", changed_keys("properties differ", diff) or "our marks differ", before)
+
+
+def _adopt(d: Drafter, want: DesiredTable, live: TableState, marks: Marks) -> None:
+    if isinstance(live.dataset, DatasetState):
+        want = with_live_names(want, live.dataset.indexes)
+    change = AdoptTable(want.ident, marks, expected_applied(want), wanted_indexes(want))
+    owner = owner_of(d.context, live)
+    reason = f"taken from {owner}" if owner else "nobody owned it"
+    if not d.propose(change, "metadata", reason, {"marks": marks_json(live.marks)}):
+        d.block = Block("", "it is not ours, and cannot be taken over", "unsupported")
+
+
+def _location(d: Drafter, want: DesiredTable, live: TableState) -> None:
+    """Compared only when the manifest says where; then by place, not by spelling."""
+    if want.location is None or not isinstance(live.location, str):
+        return
+    if place_of(live.location) != place_of(want.location):
+        why = f"it is at {live.location}, and `location` says {want.location}: a table is not moved by that"
+        before: Json = {"marks": marks_json(live.marks)}
+        d.refuse(UpdateTable(want.ident, {}, (), live.marks), "metadata", Block("", why, "unsupported"), before)
+
+
+def _rename(d: Drafter, want: DesiredTable, old: Ident) -> None:
+    before: Json = {"id": [*old]}
+    if not d.propose(RenameTable(want.ident, old), "metadata", f"renamed from {dotted(old)}", before):
+        d.block = Block("", "the rename is not possible", "unsupported")

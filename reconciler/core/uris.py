@@ -1,0 +1,43 @@
+"""URIs as text."""
+
+from __future__ import annotations
+
+from urllib.parse import unquote, urlsplit
+
+_SPELLINGS = {"s3a": "s3", "s3n": "s3"}
+_CONTAINER_FIRST = frozenset({"abfs", "abfss", "wasb", "wasbs"})
+"""Schemes in which `container@account` is the name of the place."""
+
+
+def place_of(location: str) -> str:
+    """One text for one place, however it is spelled: servers add a slash, a `file://`, or say `s3a`."""
+    if location.startswith("file:"):
+        return _without_dots(unquote(urlsplit(location).path))
+    scheme, separator, rest = location.partition("://")
+    if not separator:
+        return location.rstrip("/") or location
+    scheme = scheme.lower()
+    return f"{_SPELLINGS.get(scheme, scheme)}://{rest.rstrip('/')}"
+
+
+def _without_dots(path: str) -> str:
+    parts: list[str] = []
+    for part in path.split("/"):
+        if part == "..":
+            del parts[-1:]
+        elif part not in ("", "."):
+            parts.append(part)
+    return "/" + "/".join(parts)
+
+
+def holds_userinfo(uri: str) -> bool:
+    """True for `scheme://user:password@host/...` and `scheme://user@host/...`. A password may hold anything, also a
+    slash: then it looks like a port that is no number, with an @ further on."""
+    scheme, separator, rest = uri.partition("://")
+    if not separator:
+        return False
+    host, _, path = rest.partition("/")
+    if "@" in host:
+        return ":" in host.rpartition("@")[0] or scheme.lower() not in _CONTAINER_FIRST
+    port = host.rpartition(":")[2]
+    return ":" in host and not host.endswith("]") and not port.isdecimal() and "@" in path
