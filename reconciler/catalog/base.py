@@ -9,7 +9,7 @@ from typing import Protocol
 from reconciler.model.capabilities import Capabilities
 from reconciler.model.change import Change
 from reconciler.model.ident import Ident, Kind
-from reconciler.model.observed import Gap, Observation, Scope
+from reconciler.model.observed import Gap, Observation, Occupied, Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Catalog(Protocol):
     @property
     def capabilities(self) -> Capabilities: ...
 
-    def scan(self, scope: Scope) -> Iterator[Observation | Gap]:
+    def scan(self, scope: Scope) -> Iterator[Observation | Gap | Occupied]:
         """Everything in the catalog, in bulk. An object that cannot be read is Unreadable, a listing that cannot be
         finished is a Gap; neither raises. Raises CatalogError only when nothing at all can be said.
         Yields Present and Unreadable, and Detached for tables of `scope.detail`; never Absent."""

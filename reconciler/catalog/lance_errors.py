@@ -26,10 +26,10 @@ _CONFLICT = ("retryable commit conflict", "commit conflict", "incompatible trans
              "preempted by")  # fmt: skip
 _RULES: tuple[tuple[tuple[str, ...], Code], ...] = (
     (_CONFLICT, Code.CONCURRENT_MODIFICATION),
-    (("permission denied", "access denied", "accessdenied", "forbidden", "403"), Code.PERMISSION_DENIED),
-    (("unauthenticated", "unauthorized", "invalidaccesskeyid", "signaturedoesnotmatch", "401", "expiredtoken"),
+    (("permission denied", "access denied", "accessdenied", "forbidden"), Code.PERMISSION_DENIED),
+    (("unauthenticated", "unauthorized", "invalidaccesskeyid", "signaturedoesnotmatch", "expiredtoken"),
      Code.UNAUTHENTICATED),
-    (("slowdown", "too many requests", "429", "throttl"), Code.THROTTLING),
+    (("slowdown", "too many requests", "throttl"), Code.THROTTLING),
     (("timed out", "timeout", "connection refused", "connection reset", "connection closed", "error sending request",
       "dns error", "503 service", "service unavailable", "500 internal", "502 bad", "504 gateway"),
      Code.SERVICE_UNAVAILABLE),
@@ -43,6 +43,9 @@ _RULES: tuple[tuple[tuple[str, ...], Code], ...] = (
     (("not supported", "unsupported"), Code.UNSUPPORTED),
     (("invalid user input", "invalid input"), Code.INVALID_INPUT),
 )  # fmt: skip
+_STATUS = re.compile(r"\b(?:status(?: code)?|http)[:= ]+(401|403|429)\b")
+_STATUS_CODES = {"401": Code.UNAUTHENTICATED, "403": Code.PERMISSION_DENIED, "429": Code.THROTTLING}
+"""Only where a status is announced: timings, ports and table names hold the same digits."""
 _UNKNOWN_AFTER_WRITE = frozenset({Code.SERVICE_UNAVAILABLE, Code.THROTTLING})
 _ERRNO = {
     errno.EACCES: (Code.PERMISSION_DENIED, "permission denied: give this user read and write access"),
@@ -101,6 +104,8 @@ def to_catalog_error(error: BaseException, doing: str, *, write: bool) -> Catalo
 
 
 def _code(lowered: str) -> Code:
+    if status := _STATUS.search(lowered):
+        return _STATUS_CODES[status.group(1)]
     return next((code for texts, code in _RULES if any(t in lowered for t in texts)), Code.INTERNAL)
 
 

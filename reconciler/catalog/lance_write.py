@@ -5,7 +5,9 @@ Every commit that can carry them has the plan and step id in its transaction pro
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from reconciler.catalog.arrow_convert import (
@@ -92,7 +94,10 @@ def apply_to_dataset(datasets: Datasets, uri: str, change: DatasetChange, contex
     """Opens the latest version, tags it if asked, makes the change."""
     dataset = datasets.open(uri)
     before = dataset.version
-    with translated(f"{change.action.replace('_', ' ')} of {uri}", write=True):
+    with (
+        _no_tag_for_nothing(dataset, context.tag),
+        translated(f"{change.action.replace('_', ' ')} of {uri}", write=True),
+    ):
         keep_version(dataset, context.tag)
         match change:
             case UpdateDataset():
@@ -102,6 +107,7 @@ def apply_to_dataset(datasets: Datasets, uri: str, change: DatasetChange, contex
             case AlterColumns():
                 dataset.alter_columns(*(_alteration(c) for c in change.columns))
             case DropColumns():
+                _need_data_left(dataset, change.paths)
                 dataset.drop_columns(list(change.paths))
             case CreateIndex():
                 if any(i.name == change.index.name for i in dataset.describe_indices()):
@@ -125,6 +131,21 @@ def keep_version(dataset: Any, tag: str | None) -> None:
     except ValueError as error:
         if "already exists" not in str(error):
             raise
+
+
+@contextmanager
+def _no_tag_for_nothing(dataset: Any, tag: str | None) -> Iterator[None]:
+    """Takes the tag away again after a change that failed for sure, if the tagged version is still the latest: there is
+    nothing to come back from, and a tag keeps lance from cleaning up. Its name says that it is this step's own."""
+    try:
+        yield
+    except CatalogError as error:
+        if tag is not None and not error.unknown_outcome:
+            with contextlib.suppress(Exception):  # The failure itself is what has to be told.
+                known = dataset.tags.list().get(tag)
+                if known is not None and known["version"] == dataset.latest_version:
+                    dataset.tags.delete(tag)
+        raise
 
 
 def _update(dataset: Any, datasets: Datasets, change: UpdateDataset, context: WriteContext) -> Any:
@@ -211,6 +232,20 @@ def _alteration(column: Any) -> dict[str, Any]:
     if column.nullable is not None:
         result["nullable"] = column.nullable
     return result
+
+
+def _need_data_left(dataset: Any, paths: Sequence[str]) -> None:
+    """Lance cannot read rows of which no data file is left: a column that was only ever null has none."""
+    ids = field_ids(dataset)
+    gone = {i for path, i in ids.items() if any(path == p or path.startswith(p + ".") for p in paths)}
+    kept = set(ids.values()) - gone
+    for fragment in dataset.get_fragments():
+        if not any(kept.intersection(file.fields) for file in fragment.data_files()):
+            raise CatalogError(
+                Code.UNSUPPORTED,
+                f"dropping {', '.join(paths)} would leave rows of {dataset.uri} without any stored value, which Lance "
+                "cannot read: keep one of these columns, or fill another one first",
+            )
 
 
 def field_ids(dataset: Any) -> dict[str, int]:

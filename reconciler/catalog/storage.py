@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import os
 import posixpath
-import stat
-import uuid
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 from urllib.parse import quote, unquote, urlsplit
 
-from reconciler.catalog.lance_errors import translated
 from reconciler.model.errors import CatalogError, Code
+
+_CONTAINER_SCHEMES = frozenset({"abfs", "abfss", "wasb", "wasbs"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +43,18 @@ class Storage(Protocol):
     def uri(self, path: str) -> str:
         """The folder as lance wants it."""
 
+    def shown(self, path: str) -> str:
+        """The folder as plans write it. When the root was given relative to the working directory, so is this: a plan
+        that is saved in one checkout holds in every other one. `relative` reads it back."""
+
     def relative(self, location: str) -> str | None:
         """A location as written (relative, absolute, URI) as a path below the root; None when it is outside."""
+
+    def resolved(self, path: str) -> str | None:
+        """The folder that links lead to, as a path below the root; None when they lead out of it."""
+
+    def check_open(self, path: str) -> None:
+        """Raises when the dataset in this folder may not be read: lance would go on trying for seconds."""
 
     def check(self) -> None:
         """Raises when the root cannot be read. A root that is not there yet is fine if its parent can be read."""
@@ -84,8 +92,36 @@ def inside(path: str) -> str | None:
     return normal
 
 
+def holds_userinfo(uri: str) -> bool:
+    """Azure's `abfss://container@account/...` is none."""
+    scheme, _, rest = uri.partition("://")
+    host, _, path = rest.partition("/")
+    if "@" not in host:
+        port = host.rpartition(":")[2]  # or the start of a password with a slash in it
+        return ":" in host and not host.endswith("]") and not port.isdecimal() and "@" in path
+    return not (scheme.lower() in _CONTAINER_SCHEMES and ":" not in host)
+
+
+def shown_root(root: str) -> str | None:
+    """How a root that is relative to the working directory starts the locations of its plans; None for any other."""
+    if "://" in root or root.startswith(("/", "file:")):
+        return None
+    normal = posixpath.normpath(root)
+    return normal if normal.split("/")[0] in (".", "..") else f"./{normal}"
+
+
+def below_shown_root(root: str, location: str) -> str | None:
+    """What `shown` wrote, as a path below `root`; None when it is spelled otherwise. A user may spell it so too: for
+    `path: ./lake`, `./lake/t` is `t` (and `lake/t` is a folder inside the lake, as every other relative location)."""
+    above = shown_root(root)
+    return inside(location[len(above) + 1 :]) if above and location.startswith(above + "/") else None
+
+
 def relative_to(root: str, location: str) -> str | None:
     """A location as written (relative, absolute, URI) as a path below `root`; None when it is outside. Pure."""
+    below = below_shown_root(root, location)
+    if below is not None:
+        return below
     if "://" not in root or root.startswith("file:"):
         return _relative_to_folder(root, location)
     if "://" not in location:
@@ -112,158 +148,15 @@ def _relative_to_folder(root: str, location: str) -> str | None:
     return inside(normal[len(above) :]) if normal.startswith(above) else None
 
 
-class LocalStorage:
-    def __init__(self, path: str) -> None:
-        self._path = os.path.abspath(path)
-
-    @property
-    def root(self) -> str:
-        return self._path
-
-    @property
-    def lance_options(self) -> dict[str, str] | None:
-        return None
-
-    @property
-    def threads(self) -> int:
-        return 4  # more only fight for the interpreter
-
-    def uri(self, path: str) -> str:
-        return f"{self._path}/{path}" if path else self._path
-
-    def relative(self, location: str) -> str | None:
-        return relative_to(self._path, location)
-
-    def check(self) -> None:
-        with translated(f"read {self._path}"):
-            try:
-                os.scandir(self._path).close()
-            except FileNotFoundError:
-                if os.path.islink(self._path):
-                    raise CatalogError(
-                        Code.INVALID_INPUT,
-                        f"{self._path} is a link to {os.readlink(self._path)}, which does not exist: "
-                        "mount the disk, or correct the link",
-                    ) from None
-                self._check_parent()
-            except NotADirectoryError:
-                raise CatalogError(
-                    Code.INVALID_INPUT, f"{self._path} is not a folder: spec.path must name the catalog's root folder"
-                ) from None
-
-    def _check_parent(self) -> None:
-        above = os.path.dirname(self._path)
-        try:
-            os.scandir(above).close()
-        except (FileNotFoundError, NotADirectoryError):
-            raise CatalogError(
-                Code.INVALID_INPUT,
-                f"{self._path} does not exist, and neither does its parent folder {above}: create the parent, mount "
-                "the disk, or correct spec.path",
-            ) from None
-
-    def list(self, path: str = "") -> Listing:
-        where = self.uri(path)
-        folders: list[str] = []
-        files: list[str] = []
-        with translated(f"list {where}"):
-            try:
-                with os.scandir(where) as entries:
-                    for entry in entries:
-                        (folders if entry.is_dir() else files).append(entry.name)
-            except FileNotFoundError:
-                return Listing()
-        return Listing(tuple(folders), tuple(files))
-
-    def is_folder(self, path: str) -> bool:
-        where = self.uri(path)
-        with translated(f"read {where}"):
-            try:
-                return stat.S_ISDIR(os.stat(where).st_mode)
-            except FileNotFoundError:
-                return False
-
-    def list_deep(self, path: str) -> tuple[str, ...]:
-        found: list[str] = []
-        pending = [""]
-        while pending:
-            at = pending.pop()
-            listing = self.list(posixpath.join(path, at))
-            found.extend(posixpath.join(at, name) for name in listing.files)
-            pending.extend(posixpath.join(at, name) for name in listing.folders)
-        return tuple(found)
-
-    def having(self, folders: Iterable[str], name: str) -> frozenset[str]:
-        root, found = self._path, []
-        with translated(f"list {root}"):
-            for folder in folders:
-                try:
-                    os.stat(f"{root}/{folder}/{name}")
-                except FileNotFoundError:
-                    continue
-                found.append(folder)
-        return frozenset(found)
-
-    def read(self, path: str) -> bytes | None:
-        where = self.uri(path)
-        with translated(f"read {where}"):
-            try:
-                with open(where, "rb") as file:
-                    return file.read()
-            except FileNotFoundError:
-                return None
-
-    def create(self, path: str, data: bytes) -> bool:
-        where = self.uri(path)
-        with translated(f"write {where}", write=True):
-            temporary = self._write_beside(where, data)
-            try:
-                os.link(temporary, where)  # unlike O_EXCL, never shows a half-written file
-            except FileExistsError:
-                return False
-            finally:
-                os.unlink(temporary)
-        return True
-
-    def replace(self, path: str, data: bytes) -> None:
-        where = self.uri(path)
-        with translated(f"write {where}", write=True):
-            os.replace(self._write_beside(where, data), where)
-
-    def _write_beside(self, where: str, data: bytes) -> str:
-        os.makedirs(os.path.dirname(where), exist_ok=True)
-        temporary = os.path.join(os.path.dirname(where), f".tmp-{uuid.uuid4().hex}")
-        try:
-            with open(temporary, "xb") as file:
-                file.write(data)
-        except BaseException:
-            if os.path.exists(temporary):
-                os.unlink(temporary)
-            raise
-        return temporary
-
-    def delete(self, path: str) -> None:
-        where = self.uri(path)
-        with translated(f"remove {where}", write=True):
-            try:
-                os.unlink(where)
-            except FileNotFoundError:
-                return
-
-    def prune(self, path: str) -> None:
-        with suppress(OSError):
-            os.rmdir(self.uri(path))
-
-
 def open_storage(path: str, options: Mapping[str, str]) -> Storage:
     """`options` are the `storage.*` settings without the prefix. A relative path counts from the working directory."""
     if not path:
         raise CatalogError(Code.INVALID_INPUT, "spec.path is empty: give the catalog's root folder or URI")
     scheme = urlsplit(path).scheme if "://" in path else ""
-    if scheme == "file":
-        return LocalStorage(unquote(urlsplit(path).path))
-    if not scheme:
-        return LocalStorage(path)
+    if scheme in ("", "file"):
+        from reconciler.catalog.storage_local import LocalStorage
+
+        return LocalStorage(unquote(urlsplit(path).path) if scheme else path)
     from reconciler.catalog.storage_objects import ObjectStorage
 
     return ObjectStorage(path, options)

@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 from reconciler.catalog.lance_errors import translated
-from reconciler.catalog.storage import Listing, escape, relative_to
+from reconciler.catalog.storage import Listing, escape, inside, relative_to
 from reconciler.model.errors import CatalogError, Code
 
 _CLIENT_OPTIONS = frozenset({
@@ -22,6 +22,7 @@ _CLIENT_OPTIONS = frozenset({
 _UNKNOWN_KEY = re.compile(r"key: '([^']*)'")
 _RETRIES = 3
 _THREADS = 16
+_NOWHERE = "__reconciler/nowhere"
 
 
 class ObjectStorage:
@@ -29,6 +30,7 @@ class ObjectStorage:
         self._url = url.rstrip("/")
         self._options = dict(options)
         self._store = _connect(self._url, self._options)
+        self._reached = False
 
     @property
     def root(self) -> str:
@@ -45,11 +47,42 @@ class ObjectStorage:
     def uri(self, path: str) -> str:
         return f"{self._url}/{escape(path)}" if path else self._url
 
+    def shown(self, path: str) -> str:
+        return self.uri(path)
+
     def relative(self, location: str) -> str | None:
         return relative_to(self._url, location)
 
+    def resolved(self, path: str) -> str | None:
+        """A bucket has no links."""
+        return inside(path)
+
+    def check_open(self, path: str) -> None:
+        """Would cost a request; and rights rarely end at a table here."""
+
     def check(self) -> None:
-        """The listing that follows answers it: a bucket has no folders that could be missing."""
+        """Asks once for an object that nobody has. lance would go on listing a missing bucket, or an endpoint that
+        cannot be reached, for seconds, whatever `client_max_retries` says; and a web page in the place of a listing
+        (a console's port, a login page) reads as an empty one. A bucket has no folders that could be missing."""
+        import obstore
+        from obstore.exceptions import PermissionDeniedError
+
+        if self._reached:
+            return
+        with translated(f"read {self._url}"):
+            try:
+                obstore.get(self._store, _NOWHERE)
+            except FileNotFoundError as error:
+                self._refuse_missing_bucket(error)
+            except PermissionDeniedError:  # so S3 answers for a missing object when it may not be listed
+                obstore.list_with_delimiter(self._store, _NOWHERE)
+            else:
+                raise CatalogError(
+                    Code.INVALID_INPUT,
+                    f"what answers for {self._url} is not an object store, it says yes to everything: correct the "
+                    "endpoint in storage.* (a web console often has another port), or look for a proxy in between",
+                )
+        self._reached = True
 
     def list(self, path: str = "") -> Listing:
         import obstore
@@ -144,9 +177,9 @@ def _connect(url: str, options: Mapping[str, str]) -> Any:
 
     config = {k: v for k, v in options.items() if k.lower() not in _CLIENT_OPTIONS}
     client = {k.lower(): _boolean(v) for k, v in options.items() if k.lower() in _CLIENT_OPTIONS}
-    retry: dict[str, Any] = {"max_retries": int(config.pop("client_max_retries", _RETRIES))}
+    retry: dict[str, Any] = {"max_retries": _number(config, "client_max_retries", _RETRIES)}
     if "client_retry_timeout" in config:
-        retry["retry_timeout"] = timedelta(seconds=int(config.pop("client_retry_timeout")))
+        retry["retry_timeout"] = timedelta(seconds=_number(config, "client_retry_timeout", 0))
     with translated(f"connect to {url}"):
         while True:
             try:
@@ -155,6 +188,14 @@ def _connect(url: str, options: Mapping[str, str]) -> Any:
                 key = _UNKNOWN_KEY.search(str(error))
                 if key is None or config.pop(key.group(1), None) is None:
                     raise
+
+
+def _number(config: dict[str, str], key: str, default: int) -> int:
+    """Takes the option out of `config`. Its value may be a secret put in the wrong place: it is not repeated."""
+    text = config.pop(key, str(default)).strip()
+    if not (text.isascii() and text.isdecimal() and len(text) < 10):
+        raise CatalogError(Code.INVALID_INPUT, f"storage.{key} is not a whole number from 0 to 999999999")
+    return int(text)
 
 
 def _boolean(value: str) -> str | bool:

@@ -1,0 +1,352 @@
+"""A Catalog on an `EntryStore`: what all catalog services have in common.
+
+The entry is the table's existence, its properties hold our marks, and the dataset at its location is the schema of
+record. Before an entry is created a marker file is put at its location, so that a table that is declared only can be
+told from one whose data has gone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from reconciler.catalog.base import WriteContext, Written
+from reconciler.catalog.entries import BrokenEntry, EntryStore, Listed, NamespaceEntry, OtherEntry, TableEntry
+from reconciler.catalog.lance_dataset import Datasets
+from reconciler.catalog.lance_errors import translated
+from reconciler.catalog.locations import Kept, Places, normal, same_place
+from reconciler.catalog.marks import join, split, updated
+from reconciler.catalog.stats import Stats
+from reconciler.model import change as c
+from reconciler.model.capabilities import Capabilities
+from reconciler.model.errors import CatalogError, Code
+from reconciler.model.ident import Ident, Kind, dotted, parent
+from reconciler.model.observed import (
+    Absent,
+    Detached,
+    Finding,
+    Gap,
+    Observation,
+    Occupied,
+    Present,
+    Scope,
+    Unreadable,
+)
+from reconciler.model.state import UNKNOWN, DatasetState, Marks, NamespaceState, TableState
+
+if TYPE_CHECKING:
+    from reconciler.catalog.lance_write import DatasetChange
+
+_WAITING = 256
+"""Tables whose datasets are being opened while the listing goes on: bounds the memory of a large scan."""
+
+
+class EntryCatalog:
+    """`storage_options` are the `storage.*` keys without their prefix. `kept`: what the service itself writes to the
+    location of a table; it does not count as somebody's data."""
+
+    def __init__(
+        self,
+        store: EntryStore,
+        storage_options: Mapping[str, str],
+        stats: Stats | None = None,
+        kept: Kept | None = None,
+    ) -> None:
+        self.stats = stats or Stats()
+        self.store = store
+        self._options = storage_options
+        self._datasets = Datasets(storage_options, self.stats)
+        self._kept = kept
+        self._places = Places(storage_options, kept)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return self.store.capabilities
+
+    def close(self) -> None:
+        self.store.close()
+
+    # reads
+
+    def scan(self, scope: Scope) -> Iterator[Observation | Gap | Occupied]:
+        """Streams: entries that need no dataset come as they are listed, the others as their datasets are read."""
+        missing = set(scope.detail)
+        waiting: list[tuple[Ident, Future[Finding]]] = []
+        with translated(f"list {self.store.where}"), ThreadPoolExecutor(self._threads) as pool:
+            for listed in self.store.walk(scope):
+                if isinstance(listed, TableEntry) and listed.ident in scope.detail:
+                    missing.discard(listed.ident)
+                    waiting.append((listed.ident, pool.submit(self._table_finding, listed, scope)))
+                    if len(waiting) >= _WAITING:
+                        yield from _settled(waiting)
+                        waiting = []
+                else:
+                    if isinstance(listed, BrokenEntry) and listed.kind == "Table":
+                        missing.discard(listed.ident)
+                    yield self._seen(listed)
+            for ident in sorted(missing):
+                waiting.append((ident, pool.submit(self._lost, ident, scope)))
+            yield from _settled(waiting)
+
+    def _seen(self, listed: Listed) -> Observation | Gap | Occupied:
+        match listed:
+            case NamespaceEntry():
+                return Observation("Namespace", listed.ident, _namespace_finding(listed))
+            case TableEntry():
+                return Observation("Table", listed.ident, Present(self._state(listed, UNKNOWN, None)))
+            case BrokenEntry():
+                return Observation(listed.kind, listed.ident, Unreadable(listed.code, listed.message))
+            case OtherEntry():
+                return Occupied(listed.ident)
+            case Gap():
+                return listed
+
+    def read(self, keys: Sequence[tuple[Kind, Ident]], scope: Scope) -> Iterator[Observation]:
+        with translated(f"read {self.store.where}"):
+            if len(keys) == 1:
+                findings = [self._find(keys[0], scope)]
+            else:
+                with ThreadPoolExecutor(self._threads) as pool:
+                    findings = list(pool.map(lambda key: self._find(key, scope), keys))
+            for (kind, ident), finding in zip(keys, findings, strict=True):
+                yield Observation(kind, ident, finding)
+
+    def _find(self, key: tuple[Kind, Ident], scope: Scope) -> Finding:
+        """An object that cannot be read is Unreadable; an answer that may pass (busy, cut off) is raised, so that it
+        is asked for again."""
+        kind, ident = key
+        entry = self.store.namespace(ident) if kind == "Namespace" else self.store.table(ident)
+        if isinstance(entry, BrokenEntry):
+            return Unreadable(entry.code, entry.message)
+        if isinstance(entry, NamespaceEntry):
+            return _namespace_finding(entry)
+        if entry is None:
+            return self._lost(ident, scope) if kind == "Table" else Absent()
+        return self._table_finding(entry, scope)
+
+    def children(self, ident: Ident) -> Sequence[str]:
+        with translated(f"list {self.store.where}"):
+            return sorted(set(self.store.inside(ident)))
+
+    @property
+    def _threads(self) -> int:
+        return self.capabilities.max_parallelism
+
+    def _table_finding(self, entry: TableEntry, scope: Scope) -> Finding:
+        if entry.ident not in scope.detail:
+            return Present(self._state(entry, UNKNOWN, scope))
+        try:
+            return Present(self._state(entry, self._dataset(entry), scope))
+        except CatalogError as error:
+            return Unreadable(error.code, error.message)
+
+    def _state(self, entry: TableEntry, dataset: DatasetState | object | None, scope: Scope | None) -> TableState:
+        properties, marks = split(entry.properties)
+        location = entry.location
+        declared = scope.locations.get(entry.ident) if scope is not None else None
+        if declared is not None and same_place(declared, location):
+            location = declared  # as the manifest writes it: the texts can then be compared
+        return TableState(
+            location,
+            properties,
+            entry.marks if entry.marks is not None else marks,
+            dataset,  # type: ignore[arg-type]
+            entry.columns,
+            normal(entry.location),
+        )
+
+    def _dataset(self, entry: TableEntry) -> DatasetState | None:
+        """None: declared only. Raises CatalogError when something is there that cannot be read."""
+        datasets, places = self._storage_of(entry)
+        try:
+            return datasets.state(places.uri(entry.location))
+        except CatalogError as error:
+            if error.code is not Code.TABLE_NOT_FOUND:
+                raise
+        marks = entry.marks if entry.marks is not None else split(entry.properties)[1]
+        places.need_declared_only(entry.location, dotted(entry.ident), ours=marks.owner is not None)
+        return None
+
+    def _storage_of(self, entry: TableEntry) -> tuple[Datasets, Places]:
+        """The catalog's own, or with what the service handed out for this one table."""
+        if not entry.storage:
+            return self._datasets, self._places
+        options = {**self._options, **entry.storage}
+        return Datasets(options, self.stats), Places(options, self._kept)
+
+    def _lost(self, ident: Ident, scope: Scope) -> Finding:
+        """A table that is not in the catalog: is its data?"""
+        if ident not in scope.detail and ident not in scope.locations:
+            return Absent()
+        try:
+            location = scope.locations.get(ident) or self.store.last_location(ident)
+            if location is None:
+                return Absent()
+            try:
+                return Detached(location, self._datasets.state(self._places.uri(location)))
+            except CatalogError as error:
+                if error.code is not Code.TABLE_NOT_FOUND:
+                    raise
+            self._places.need_declared_only(location, dotted(ident), ours=False)
+        except CatalogError as error:
+            return Unreadable(error.code, error.message)
+        return Absent()
+
+    # writes
+
+    def apply(self, change: c.Change, context: WriteContext) -> Written:
+        with translated(f"{change.action.replace('_', ' ')} {dotted(change.ident)}", write=True):
+            refused = self.capabilities.refuses(change)
+            if refused is not None or isinstance(change, c.DATA_PLANE):
+                raise CatalogError(Code.UNSUPPORTED, refused or f"{change.action} moves data: the pipeline runs it")
+            return self._apply(change, context)
+
+    def _apply(self, change: c.Change, context: WriteContext) -> Written:
+        store = self.store
+        match change:
+            case c.CreateNamespace():
+                store.create_namespace(change.ident, join(change.properties, change.marks, store.property_limit))
+            case c.UpdateNamespace():
+                self._update_namespace(change.ident, change.set, change.unset, change.marks)
+            case c.AdoptNamespace():
+                self._update_namespace(change.ident, {}, (), change.marks)
+            case c.RenameNamespace():
+                store.rename_namespace(self._namespace(change.source), change.ident)
+            case c.DropNamespace():
+                store.drop_namespace(self._namespace(change.ident))
+            case c.DeclareTable():
+                self._declare(change)
+            case c.UpdateTable():
+                self._update_table(change.ident, change.set, change.unset, change.marks)
+            case c.SyncColumns():
+                store.update_table(self._table(change.ident), None, change.columns)
+            case c.ReplaceTable():
+                self._replace(change)
+            case c.AdoptTable():
+                return self._adopt(change, context)
+            case c.RenameTable():
+                store.rename_table(self._table(change.source), change.ident)
+            case c.DeregisterTable():
+                store.drop_table(self._table(change.ident))
+            case c.CreateDataset():
+                return self._create_dataset(change, context)
+            case (
+                c.UpdateDataset() | c.AddColumns() | c.AlterColumns() | c.DropColumns() | c.CreateIndex()
+                | c.DropIndex()
+            ):  # fmt: skip
+                return self._change_dataset(change, context)
+        return Written()
+
+    def _update_namespace(self, ident: Ident, set_: Mapping[str, str], unset: tuple[str, ...], marks: Marks) -> None:
+        entry = self._namespace(ident)
+        properties = join(updated(entry.properties, set_, unset), marks, self.store.property_limit)
+        if properties != entry.properties:
+            self.store.update_namespace(entry, properties)
+
+    def _declare(self, change: c.DeclareTable) -> None:
+        location = change.location or self.capabilities.location_of(change.ident)
+        properties = join(change.properties, change.marks, self.store.property_limit)
+        if location is None:
+            self._declare_anywhere(change, properties)
+            return
+        marked = self._places.reserve(location)
+        try:
+            self.store.create_table(change.ident, location, properties, change.columns)
+        except CatalogError as error:
+            if marked and not error.unknown_outcome and error.code is not Code.TABLE_ALREADY_EXISTS:
+                self._places.release(location)  # Not where another run was quicker: the marker is its table's now.
+            raise
+
+    def _declare_anywhere(self, change: c.DeclareTable, properties: Mapping[str, str]) -> None:
+        """The service chooses the place, so the marker can only follow: at once, also when the answer was lost."""
+        try:
+            location = self.store.create_table(change.ident, None, properties, change.columns)
+        except CatalogError as error:
+            if error.unknown_outcome:
+                with contextlib.suppress(CatalogError):
+                    entry = self._table(change.ident)
+                    if split(entry.properties)[1] == change.marks:
+                        self._places.reserve(entry.location)
+            raise
+        try:
+            self._places.reserve(location or self._table(change.ident).location)
+        except CatalogError as error:
+            error.unknown_outcome = True  # The entry is there: whether it can be used, a re-read tells.
+            raise
+
+    def _update_table(self, ident: Ident, set_: Mapping[str, str], unset: tuple[str, ...], marks: Marks) -> None:
+        entry = self._table(ident)
+        if not set_ and not unset and self.store.save_marks(entry, marks):
+            return
+        properties = join(updated(entry.properties, set_, unset), marks, self.store.property_limit)
+        if properties != entry.properties:
+            self.store.update_table(entry, properties, None)
+
+    def _replace(self, change: c.ReplaceTable) -> None:
+        entry = self._table(change.ident)
+        properties = join(updated(entry.properties, change.set, change.unset), change.marks, self.store.property_limit)
+        self.store.replace_table(entry, properties, change.columns)
+
+    def _adopt(self, change: c.AdoptTable, context: WriteContext) -> Written:
+        """The catalog first: a dataset mark alone would make the table look detached from us."""
+        from reconciler.catalog.lance_write import adopt_dataset
+
+        entry = self._table(change.ident)
+        datasets, places = self._storage_of(entry)
+        dataset = self._dataset(entry)
+        if dataset is None:
+            places.reserve(entry.location)  # A table of ours without data has the marker.
+        self._update_table(change.ident, {}, (), change.marks)
+        if dataset is None:
+            return Written()
+        return adopt_dataset(datasets, places.uri(entry.location), change, context)
+
+    def _create_dataset(self, change: c.CreateDataset, context: WriteContext) -> Written:
+        from reconciler.catalog.lance_write import create_dataset
+
+        entry = self._table(change.ident)
+        datasets, places = self._storage_of(entry)
+        if not places.has_versions(entry.location):
+            places.need_declared_only(entry.location, dotted(change.ident), ours=False)
+        return create_dataset(datasets, places.uri(entry.location), change, context)
+
+    def _change_dataset(self, change: DatasetChange, context: WriteContext) -> Written:
+        from reconciler.catalog.lance_write import apply_to_dataset
+
+        entry = self._table(change.ident)
+        datasets, places = self._storage_of(entry)
+        if not places.has_versions(entry.location):
+            raise CatalogError(
+                Code.INVALID_TABLE_STATE, f"table {dotted(change.ident)} is declared but has no dataset yet"
+            )
+        return apply_to_dataset(datasets, places.uri(entry.location), change, context)
+
+    def _namespace(self, ident: Ident) -> NamespaceEntry:
+        entry = self.store.namespace(ident)
+        if entry is None:
+            raise CatalogError(Code.NAMESPACE_NOT_FOUND, f"namespace {dotted(ident)} does not exist")
+        if isinstance(entry, BrokenEntry):
+            raise CatalogError(entry.code, entry.message)
+        return entry
+
+    def _table(self, ident: Ident) -> TableEntry:
+        entry = self.store.table(ident)
+        if entry is None:
+            raise CatalogError(Code.TABLE_NOT_FOUND, f"table {dotted(ident)} is not in {dotted(parent(ident))}")
+        if isinstance(entry, BrokenEntry):
+            raise CatalogError(entry.code, entry.message)
+        return entry
+
+
+def _namespace_finding(entry: NamespaceEntry) -> Finding:
+    properties, marks = split(entry.properties)
+    return Present(NamespaceState(properties, marks))
+
+
+def _settled(waiting: Sequence[tuple[Ident, Future[Finding]]]) -> Iterator[Observation]:
+    for ident, future in waiting:
+        finding = future.result()
+        if not isinstance(finding, Absent):
+            yield Observation("Table", ident, finding)

@@ -1,0 +1,333 @@
+"""HTTP for the catalog services: one pooled client, time-outs, retries of reads, and a pace that follows the server.
+
+A read is repeated when its answer may pass (429, 5xx, a cut or truncated answer). A write is sent once: whether it may
+be sent again is decided by whoever can re-read the object. It is repeated here only when it certainly never left.
+"""
+
+from __future__ import annotations
+
+import email.utils
+import json as jsonlib
+import random
+import re
+import ssl
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import quote, urlencode
+
+from reconciler.catalog.lance_errors import clean
+from reconciler.catalog.options import HEADER, need_sendable
+from reconciler.catalog.pace import Pace
+from reconciler.catalog.stats import Stats
+from reconciler.model.errors import CatalogError, Code
+
+if TYPE_CHECKING:
+    import httpx
+
+_PASSING = frozenset({429, 500, 502, 503, 504})
+_REFUSED = (401, 419)
+"""The second is Iceberg's word for a token whose time is over."""
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_LONGEST = 20.0
+_LONGEST_ASKED = 60.0
+_STATUS = {400: Code.INVALID_INPUT, 401: Code.UNAUTHENTICATED, 403: Code.PERMISSION_DENIED, 404: Code.INTERNAL,
+           405: Code.UNSUPPORTED, 406: Code.UNSUPPORTED, 409: Code.CONCURRENT_MODIFICATION, 419: Code.UNAUTHENTICATED,
+           422: Code.INVALID_INPUT, 429: Code.THROTTLING, 501: Code.UNSUPPORTED, 502: Code.SERVICE_UNAVAILABLE,
+           503: Code.SERVICE_UNAVAILABLE, 504: Code.SERVICE_UNAVAILABLE}  # fmt: skip
+
+
+class Auth(Protocol):
+    def headers(self) -> Mapping[str, str]:
+        """For the next request. Raises CatalogError."""
+
+    def renew(self, used: Mapping[str, str]) -> bool:
+        """Called after a 401 or 419 to a request with these headers: True when it is worth another try."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A complete answer, whatever its status. `body` is the parsed JSON, or None when there is none."""
+
+    status: int
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: Any = None
+    text: str = ""
+
+    @property
+    def ok(self) -> bool:
+        return 200 <= self.status < 300
+
+    @property
+    def retry_after(self) -> float | None:
+        return _seconds(self.headers.get("retry-after"))
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    connect: float = 10.0
+    read: float = 30.0
+
+
+class Http:
+    """`base` is the address up to the API's root. Thread-safe; connections are reused, at most `parallel` at a time."""
+
+    def __init__(
+        self,
+        base: str,
+        *,
+        timeouts: Timeouts,
+        max_retries: int,
+        parallel: int,
+        headers: Mapping[str, str] | None = None,
+        auth: Auth | None = None,
+        verify: ssl.SSLContext | bool = True,
+        stats: Stats | None = None,
+        sleep: Callable[[float], object] = time.sleep,
+        code_of: Callable[[Reply], Code | None] | None = None,
+    ) -> None:
+        """`code_of`: the service's own error code in an answer, where it has such codes; else the status decides."""
+        self.base = base.rstrip("/")
+        self._code_of = code_of
+        self.stats = stats or Stats()
+        self._timeouts = timeouts
+        self._max_retries = max_retries
+        self._headers = _sendable(headers or {})
+        self._auth = auth
+        self._verify = verify
+        self._sleep = sleep
+        self._parallel = parallel
+        self._pace = Pace(parallel, sleep)
+        self._lock = threading.Lock()
+        self._client: httpx.Client | None = None
+
+    def close(self) -> None:
+        with self._lock:
+            client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+    # requests
+
+    def get(
+        self, path: str, params: Mapping[str, str] | None = None, headers: Mapping[str, str] | None = None
+    ) -> Reply:
+        """`path` is already percent-encoded. Raises CatalogError when no complete answer came; else any status."""
+        return self._read("GET", path, params, headers)
+
+    def head(self, path: str, params: Mapping[str, str] | None = None) -> Reply:
+        return self._read("HEAD", path, params, None)
+
+    def ask(self, path: str, json: Any, params: Mapping[str, str] | None = None) -> Reply:
+        """A read that the API wants as a POST."""
+        return self._read("POST", path, params, None, json)
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        json: Any = None,
+        params: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Reply:
+        """A write. A 5xx is raised as an unknown outcome, like a connection that broke; other statuses are returned."""
+        self.stats.count("writes")
+        doing = f"{method} {self._shown(path)}"
+        attempt = 0
+        while True:
+            attempt += 1
+            try:
+                reply = self._once(method, path, params, headers, json)
+            except _NeverSent as error:
+                if attempt > self._max_retries:
+                    raise CatalogError(Code.SERVICE_UNAVAILABLE, f"{doing}: {error}") from error
+                self._sleep(_delay(attempt, None))
+                continue
+            except _Broken as error:
+                raise CatalogError(Code.SERVICE_UNAVAILABLE, f"{doing}: {error}", unknown_outcome=True) from error
+            if reply.status >= 500 and reply.status != 501:
+                raise self.error(reply, doing, write=True)
+            if reply.ok and _is_page(reply):
+                raise CatalogError(
+                    Code.SERVICE_UNAVAILABLE,
+                    f"{doing}: the answer ({reply.status}) is a web page, not an answer of the service: is a login "
+                    "page or a proxy in front of it?",
+                    unknown_outcome=True,
+                )
+            return reply
+
+    def _read(
+        self,
+        method: str,
+        path: str,
+        params: Mapping[str, str] | None,
+        headers: Mapping[str, str] | None,
+        json: Any = None,
+    ) -> Reply:
+        self.stats.count("listings")
+        doing = f"{method} {self._shown(path)}"
+        attempt = 0
+        while True:
+            attempt += 1
+            asked: float | None = None
+            try:
+                reply = self._once(method, path, params, headers, json)
+                if reply.status not in _PASSING:
+                    return reply
+                failure = self.error(reply, doing)
+                asked = reply.retry_after
+            except (_NeverSent, _Broken) as error:
+                failure = CatalogError(Code.SERVICE_UNAVAILABLE, f"{doing}: {error}")
+            if attempt > self._max_retries:
+                raise failure
+            self._sleep(_delay(attempt, asked))
+
+    def _once(
+        self,
+        method: str,
+        path: str,
+        params: Mapping[str, str] | None,
+        headers: Mapping[str, str] | None,
+        json: Any,
+    ) -> Reply:
+        signed = dict(self._auth.headers()) if self._auth else {}
+        reply = self._exchange(method, path, params, {**signed, **(headers or {})}, json)
+        if reply.status in _REFUSED and self._auth is not None and self._auth.renew(signed):
+            signed = dict(self._auth.headers())
+            reply = self._exchange(method, path, params, {**signed, **(headers or {})}, json)
+        return reply
+
+    def _exchange(
+        self, method: str, path: str, params: Mapping[str, str] | None, headers: Mapping[str, str], json: Any
+    ) -> Reply:
+        import httpx
+
+        # One text: given apart, httpx takes the address to pieces twice, a tenth of the cost of a request.
+        url = self.base + path + (f"?{urlencode(params, quote_via=quote)}" if params else "")
+        with self._pace.turn():
+            try:
+                answer = self._open().request(method, url, json=json, headers=dict(headers))
+            except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
+                raise _NeverSent(_why(error)) from error
+            except httpx.InvalidURL as error:
+                raise CatalogError(Code.INVALID_INPUT, f"the address {self.base} is not valid: {error}") from error
+            except (httpx.TransportError, httpx.DecodingError) as error:
+                raise _Broken(_why(error)) from error
+        reply = _reply(answer)
+        if reply.status == 429:
+            self._pace.slow_down(reply.retry_after)
+        elif reply.ok:
+            self._pace.went_well()
+        return reply
+
+    def _open(self) -> httpx.Client:
+        import httpx
+
+        with self._lock:
+            if self._client is None:
+                self._client = httpx.Client(
+                    headers=self._headers,
+                    timeout=httpx.Timeout(self._timeouts.read, connect=self._timeouts.connect, pool=None),
+                    limits=httpx.Limits(max_connections=self._parallel, max_keepalive_connections=self._parallel),
+                    verify=self._verify,
+                    trust_env=True,
+                )
+            return self._client
+
+    # errors
+
+    def error(self, reply: Reply, doing: str, *, write: bool = False, code: Code | None = None) -> CatalogError:
+        """What an answer means when the service's own error codes say nothing better."""
+        if code is None and self._code_of is not None:
+            code = self._code_of(reply)
+        if code is None:
+            code = _STATUS.get(reply.status, Code.INTERNAL)
+        detail = message_of(reply)
+        unknown = write and reply.status >= 500 and reply.status != 501
+        return CatalogError(
+            code,
+            f"{doing} answered {reply.status}" + (f": {detail}" if detail else ""),
+            unknown_outcome=unknown,
+            retry_after=reply.retry_after,
+        )
+
+    def _shown(self, path: str) -> str:
+        return self.base + path
+
+
+class _NeverSent(Exception):
+    """No connection: the server has seen nothing."""
+
+
+class _Broken(Exception):
+    """The answer is missing or cut: the server may have done what was asked."""
+
+
+def _sendable(headers: Mapping[str, str]) -> dict[str, str]:
+    """The headers of the user, looked at before a library fails over them with their values in its message."""
+    for name, value in headers.items():
+        if not _HEADER_NAME.fullmatch(name):
+            raise CatalogError(Code.INVALID_INPUT, f"spec.{HEADER}{name} is not the name of an HTTP header")
+        need_sendable(f"{HEADER}{name}", value)
+    return dict(headers)
+
+
+def message_of(reply: Reply) -> str:
+    """The server's own words, from the usual places of a JSON error body."""
+    body = reply.body
+    if isinstance(body, dict):
+        inner = body.get("error")
+        if isinstance(inner, dict):
+            body = inner
+        for key in ("message", "detail", "error_description", "Message", "error"):
+            if isinstance(body.get(key), str) and body[key]:
+                return clean(body[key])
+    return clean(reply.text[:300]) if reply.text and "<" not in reply.text[:20] else ""
+
+
+def _reply(answer: httpx.Response) -> Reply:
+    headers = {k.lower(): v for k, v in answer.headers.items()}
+    if not answer.content:
+        return Reply(answer.status_code, headers)
+    if "json" not in headers.get("content-type", "").lower():
+        return Reply(answer.status_code, headers, None, answer.text)
+    try:
+        return Reply(answer.status_code, headers, jsonlib.loads(answer.content), "")
+    except ValueError as error:
+        if answer.status_code >= 400:
+            return Reply(answer.status_code, headers, None, answer.text)
+        raise _Broken(f"the answer ({answer.status_code}) is not complete JSON: {error}") from None
+
+
+def _is_page(reply: Reply) -> bool:
+    """Other text is fine, whatever its type: some services answer a write with their status in words."""
+    return reply.text.lstrip()[:1] == "<"
+
+
+def _why(error: Exception) -> str:
+    text = clean(str(error))
+    name = type(error).__name__
+    if "Timeout" in name:
+        return f"no answer in time ({name})"
+    return text or name
+
+
+def _delay(attempt: int, asked: float | None) -> float:
+    delay = random.uniform(0.0, min(_LONGEST, 0.2 * 2.0 ** (attempt - 1)))
+    return max(delay, min(asked, _LONGEST_ASKED)) if asked is not None else delay
+
+
+def _seconds(value: str | None) -> float | None:
+    """Retry-After: seconds, or a date."""
+    if not value:
+        return None
+    try:
+        return max(0.0, float(value))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
+    except (TypeError, ValueError):
+        return None

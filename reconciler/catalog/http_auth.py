@@ -1,0 +1,129 @@
+"""Who we are to a catalog service: a fixed token, or OAuth2 client credentials that are renewed before they expire."""
+
+from __future__ import annotations
+
+import ssl
+import threading
+import time
+from collections.abc import Callable, Mapping
+
+from reconciler.catalog.lance_errors import clean
+from reconciler.catalog.options import is_sendable, need_sendable
+from reconciler.model.errors import CatalogError, Code
+
+_EARLY = 0.2
+"""A token is renewed when a fifth of its life is left, so that no request starts with one that is about to end."""
+_NO_EXPIRY = 3600.0
+
+
+class FixedHeaders:
+    def __init__(self, headers: Mapping[str, str]) -> None:
+        self._headers = dict(headers)
+
+    def headers(self) -> Mapping[str, str]:
+        return self._headers
+
+    def renew(self, used: Mapping[str, str]) -> bool:
+        return False
+
+
+def bearer(token: str) -> FixedHeaders:
+    """`token` is spec.auth_token. Raises CatalogError when no header can carry it."""
+    need_sendable("auth_token", token)
+    return FixedHeaders({"Authorization": f"Bearer {token}"})
+
+
+class ClientCredentials:
+    """`credential` is `client_id:client_secret` (the secret alone is allowed, as in Iceberg's clients)."""
+
+    def __init__(
+        self,
+        token_uri: str,
+        credential: str,
+        *,
+        scope: str | None = None,
+        timeout: float = 30.0,
+        max_retries: int = 3,
+        verify: ssl.SSLContext | bool = True,
+        sleep: Callable[[float], object] = time.sleep,
+    ) -> None:
+        self._uri = token_uri
+        client, colon, secret = credential.partition(":")
+        self._id, self._secret = (client, secret) if colon else ("", client)
+        self._scope = scope
+        self._timeout = timeout
+        self._max_retries = max_retries
+        self._verify = verify
+        self._sleep = sleep
+        self._lock = threading.Lock()
+        self._token = ""
+        self._good_until = 0.0
+
+    def headers(self) -> Mapping[str, str]:
+        with self._lock:
+            if time.monotonic() >= self._good_until:
+                self._fetch()
+            return {"Authorization": f"Bearer {self._token}"}
+
+    def renew(self, used: Mapping[str, str]) -> bool:
+        """A token that was refused is not used again; one that another thread has renewed meanwhile is kept."""
+        with self._lock:
+            if used.get("Authorization") == f"Bearer {self._token}":
+                self._good_until = 0.0
+        return True
+
+    def _fetch(self) -> None:
+        import httpx
+
+        form = {"grant_type": "client_credentials", "client_id": self._id, "client_secret": self._secret}
+        if not self._id:
+            del form["client_id"]
+        if self._scope:
+            form["scope"] = self._scope
+        for attempt in range(self._max_retries + 1):
+            try:
+                answer = httpx.post(self._uri, data=form, timeout=self._timeout, verify=self._verify)
+            except httpx.InvalidURL as error:
+                raise CatalogError(Code.INVALID_INPUT, f"the address {self._uri} is not valid: {error}") from error
+            except httpx.HTTPError as error:
+                failure = CatalogError(Code.SERVICE_UNAVAILABLE, f"no token from {self._uri}: {clean(str(error))}")
+            else:
+                if answer.status_code == 200:
+                    self._keep(answer)
+                    return
+                failure = self._refused(answer)
+                if not failure.retryable:
+                    raise failure
+            if attempt < self._max_retries:
+                self._sleep(0.2 * 2.0**attempt)
+        raise failure
+
+    def _keep(self, answer: object) -> None:
+        try:
+            body = answer.json()  # type: ignore[attr-defined]
+            token, life = str(body["access_token"]), float(body.get("expires_in") or _NO_EXPIRY)
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise CatalogError(
+                Code.UNAUTHENTICATED, f"the answer of {self._uri} holds no access_token: is it a token endpoint?"
+            ) from None
+        if not is_sendable(token):
+            raise CatalogError(
+                Code.UNAUTHENTICATED, f"the access_token of {self._uri} holds a character that no HTTP header can carry"
+            )
+        self._token = token
+        self._good_until = time.monotonic() + life * (1 - _EARLY)
+
+    def _refused(self, answer: object) -> CatalogError:
+        status = int(answer.status_code)  # type: ignore[attr-defined]
+        try:
+            body = answer.json()  # type: ignore[attr-defined]
+            why = clean(str(body.get("error_description") or body.get("error") or ""))
+        except (ValueError, AttributeError):
+            why = ""
+        code = Code.UNAUTHENTICATED
+        if status == 429:
+            code = Code.THROTTLING
+        elif status >= 500:
+            code = Code.SERVICE_UNAVAILABLE
+        shown = f": {why}" if why else ""
+        return CatalogError(code, f"{self._uri} gave no token ({status}{shown}): check `credential`")

@@ -1,0 +1,48 @@
+"""How our marks share one map of strings with the user's properties, on every backend that has such a map."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+
+from reconciler.catalog.lance_dataset import dump_keys, load_keys
+from reconciler.model.state import APPLIED_KEY, OWNER_KEY, PROTECT_KEY, RESERVED_PREFIX, Marks
+
+
+def split(properties: Mapping[str, str]) -> tuple[dict[str, str], Marks]:
+    """The user's properties and our marks. The list of applied keys may be spread over numbered keys."""
+    applied = properties.get(APPLIED_KEY)
+    if applied is not None:
+        parts = itertools.takewhile(lambda p: p is not None, (properties.get(_part(n)) for n in itertools.count(1)))
+        applied += "".join(p for p in parts if p is not None)
+    marks = Marks(
+        owner=properties.get(OWNER_KEY), protect=properties.get(PROTECT_KEY) == "true", applied=load_keys(applied)
+    )
+    return {k: v for k, v in properties.items() if not k.startswith(RESERVED_PREFIX)}, marks
+
+
+def join(properties: Mapping[str, str], marks: Marks, limit: int | None = None) -> dict[str, str]:
+    """The opposite of `split`. Marks that say nothing take no key; no value is longer than `limit` characters."""
+    joined = {k: v for k, v in properties.items() if not _is_mark(k)}
+    if marks.owner is not None:
+        joined[OWNER_KEY] = marks.owner
+    if marks.protect:
+        joined[PROTECT_KEY] = "true"
+    if marks.applied:
+        text = dump_keys(marks.applied)
+        size = limit or len(text)
+        for number, at in enumerate(range(0, len(text), size)):
+            joined[_part(number) if number else APPLIED_KEY] = text[at : at + size]
+    return joined
+
+
+def updated(properties: Mapping[str, str], set_: Mapping[str, str], unset: tuple[str, ...]) -> dict[str, str]:
+    return {k: v for k, v in {**properties, **set_}.items() if k in set_ or k not in unset}
+
+
+def _part(number: int) -> str:
+    return f"{APPLIED_KEY}.{number}"
+
+
+def _is_mark(key: str) -> bool:
+    return key in (OWNER_KEY, PROTECT_KEY, APPLIED_KEY) or key.startswith(APPLIED_KEY + ".")

@@ -1,0 +1,248 @@
+"""Storage on a local disk. Links are followed; what cannot be looked into is there all the same, never missing."""
+
+from __future__ import annotations
+
+import errno
+import os
+import posixpath
+import stat
+import uuid
+from collections.abc import Iterable
+from contextlib import suppress
+
+from reconciler.catalog.lance_errors import translated
+from reconciler.catalog.storage import Listing, below_shown_root, inside, relative_to, shown_root
+from reconciler.model.errors import CatalogError, Code
+
+_CLOSED = (errno.EACCES, errno.ELOOP)
+_NOT_MOVED = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR, errno.EPERM, errno.EXDEV, errno.ENOTSUP, errno.ENOSYS)
+
+
+class LocalStorage:
+    def __init__(self, path: str) -> None:
+        self._given = path
+        self._path = os.path.abspath(path)
+        self._shown = shown_root(path) or self._path
+
+    @property
+    def root(self) -> str:
+        return self._path
+
+    @property
+    def lance_options(self) -> dict[str, str] | None:
+        return None
+
+    @property
+    def threads(self) -> int:
+        return 4  # more only fight for the interpreter
+
+    def uri(self, path: str) -> str:
+        return f"{self._path}/{path}" if path else self._path
+
+    def shown(self, path: str) -> str:
+        return f"{self._shown}/{path}"
+
+    def relative(self, location: str) -> str | None:
+        return below_shown_root(self._given, location) or relative_to(self._path, location)
+
+    def resolved(self, path: str) -> str | None:
+        if self._plain(path):
+            return path  # as nearly always: no need to look at the folders above the root as well
+        root = os.path.realpath(self._path).rstrip("/") + "/"
+        real = os.path.realpath(self.uri(path))
+        return inside(real[len(root) :]) if real.startswith(root) else None
+
+    def _plain(self, path: str) -> bool:
+        """Written in its normal form, and no link on the way."""
+        if "/" not in path:
+            return path not in ("", ".", "..") and not os.path.islink(f"{self._path}/{path}")
+        above = [path[:at] for at, letter in enumerate(path) if letter == "/"]
+        return inside(path) == path and not any(os.path.islink(self.uri(part)) for part in (*above, path))
+
+    def check_open(self, path: str) -> None:
+        versions = f"{self._path}/{path}/_versions"
+        if _readable(versions):
+            return
+        with translated(f"read {versions}"):
+            try:
+                os.stat(versions)
+            except (FileNotFoundError, NotADirectoryError):
+                return
+            if not _readable(versions):  # asked again: it may have been made between the two questions
+                raise PermissionError(errno.EACCES, "permission denied")
+
+    def check(self) -> None:
+        with translated(f"read {self._path}"):
+            try:
+                os.scandir(self._path).close()
+            except FileNotFoundError:
+                _refuse_dangling_link(self._path)
+                self._check_parent()
+            except NotADirectoryError:
+                raise CatalogError(
+                    Code.INVALID_INPUT, f"{self._path} is not a folder: spec.path must name the catalog's root folder"
+                ) from None
+
+    def _check_parent(self) -> None:
+        above = os.path.dirname(self._path)
+        try:
+            os.scandir(above).close()
+        except (FileNotFoundError, NotADirectoryError):
+            raise CatalogError(
+                Code.INVALID_INPUT,
+                f"{self._path} does not exist, and neither does its parent folder {above}: create the parent, mount "
+                "the disk, or correct spec.path",
+            ) from None
+
+    def _refuse_dangling(self, path: str) -> None:
+        """Not found: because it is not there, or because a link on the way leads to a disk that is not mounted?"""
+        at = self._path
+        _refuse_dangling_link(at)
+        for part in path.split("/"):
+            at = f"{at}/{part}"
+            _refuse_dangling_link(at)
+
+    def list(self, path: str = "") -> Listing:
+        where = self.uri(path)
+        folders: list[str] = []
+        files: list[str] = []
+        with translated(f"list {where}"):
+            try:
+                with os.scandir(where) as entries:
+                    for entry in entries:
+                        (folders if _is_folder(entry) else files).append(entry.name)
+            except FileNotFoundError:
+                self._refuse_dangling(path)
+                return Listing()
+        return Listing(tuple(folders), tuple(files))
+
+    def is_folder(self, path: str) -> bool:
+        where = self.uri(path)
+        with translated(f"read {where}"):
+            try:
+                return stat.S_ISDIR(os.stat(where).st_mode)
+            except FileNotFoundError:
+                self._refuse_dangling(path)
+                return False
+
+    def list_deep(self, path: str) -> tuple[str, ...]:
+        found: list[str] = []
+        pending = [""]
+        while pending:
+            at = pending.pop()
+            listing = self.list(posixpath.join(path, at))
+            found.extend(posixpath.join(at, name) for name in listing.files)
+            pending.extend(posixpath.join(at, name) for name in listing.folders)
+        return tuple(found)
+
+    def having(self, folders: Iterable[str], name: str) -> frozenset[str]:
+        root, found = self._path, []
+        with translated(f"list {root}"):
+            for folder in folders:
+                try:
+                    os.stat(f"{root}/{folder}/{name}")
+                except FileNotFoundError:
+                    continue
+                except OSError as error:
+                    if error.errno in _CLOSED:
+                        continue  # that folder is there; reading it says what is wrong, and the others are fine
+                    raise
+                found.append(folder)
+        return frozenset(found)
+
+    def read(self, path: str) -> bytes | None:
+        where = self.uri(path)
+        with translated(f"read {where}"):
+            try:
+                with open(where, "rb") as file:
+                    return file.read()
+            except FileNotFoundError:
+                self._refuse_dangling(path)
+                return None
+
+    def create(self, path: str, data: bytes) -> bool:
+        where = self.uri(path)
+        with translated(f"write {where}", write=True):
+            if self._create_folder(where, data):
+                return True
+            temporary = self._write_beside(where, data)
+            try:
+                os.link(temporary, where)  # unlike O_EXCL, never shows a half-written file
+            except FileExistsError:
+                return False
+            finally:
+                os.unlink(temporary)
+        return True
+
+    def _create_folder(self, where: str, data: bytes) -> bool:
+        """A new folder appears together with its first file, never empty: an empty one says nothing about who made it.
+        False when the folder is there already, or when this disk does not move folders."""
+        folder, name = os.path.split(where)
+        if os.path.lexists(folder):
+            return False
+        above = os.path.dirname(folder)
+        os.makedirs(above, exist_ok=True)
+        temporary = os.path.join(above, f".tmp-{uuid.uuid4().hex}")
+        os.mkdir(temporary)
+        file = os.path.join(temporary, name)
+        try:
+            with open(file, "xb") as out:
+                out.write(data)
+            os.rename(temporary, folder)  # refused when somebody else has put something there
+        except BaseException as error:
+            with suppress(FileNotFoundError):
+                os.unlink(file)
+            os.rmdir(temporary)
+            if isinstance(error, OSError) and error.errno in _NOT_MOVED:
+                return False
+            raise
+        return True
+
+    def replace(self, path: str, data: bytes) -> None:
+        where = self.uri(path)
+        with translated(f"write {where}", write=True):
+            os.replace(self._write_beside(where, data), where)
+
+    def _write_beside(self, where: str, data: bytes) -> str:
+        os.makedirs(os.path.dirname(where), exist_ok=True)
+        temporary = os.path.join(os.path.dirname(where), f".tmp-{uuid.uuid4().hex}")
+        try:
+            with open(temporary, "xb") as file:
+                file.write(data)
+        except BaseException:
+            if os.path.exists(temporary):
+                os.unlink(temporary)
+            raise
+        return temporary
+
+    def delete(self, path: str) -> None:
+        where = self.uri(path)
+        with translated(f"remove {where}", write=True):
+            try:
+                os.unlink(where)
+            except FileNotFoundError:
+                return
+
+    def prune(self, path: str) -> None:
+        with suppress(OSError):
+            os.rmdir(self.uri(path))
+
+
+def _readable(folder: str) -> bool:
+    return os.access(folder, os.R_OK | os.X_OK, effective_ids=True)
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    """A link that leads nowhere, or where we may not look, may be a table on another disk."""
+    try:
+        return entry.is_dir() or (entry.is_symlink() and not os.path.exists(entry.path))
+    except OSError:
+        return True
+
+
+def _refuse_dangling_link(path: str) -> None:
+    if os.path.islink(path) and not os.path.exists(path):
+        raise CatalogError(
+            Code.INVALID_INPUT,
+            f"{path} is a link to {os.readlink(path)}, which does not exist: mount the disk, or correct the link",
+        ) from None
