@@ -1,6 +1,7 @@
 """The directory backend (`type: dir`): Lance tables in a folder or a bucket.
 
 The parts: `storage` (files), `directory_manifest` (`__manifest`), `directory_inventory` (our notes beside the tables),
+`directory_roots` (folders that are tables), `directory_unfinished` (what is being made, or was never finished),
 `directory_read`, `directory_write`, and the dataset side that all backends share (`lance_dataset`, `lance_write`).
 """
 

@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from reconciler.catalog.lance_types import type_problem
-from reconciler.catalog.storage import relative_to
+from reconciler.catalog.storage import holds_userinfo, relative_to
 from reconciler.model.arrow import ArrowType
+from reconciler.model.capabilities import Capabilities
 from reconciler.model.change import Change, DeclareTable, RenameTable, UpdateTable
 from reconciler.model.ident import Ident, Kind, dotted
 
@@ -32,7 +33,7 @@ def hidden(name: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class DirectoryCapabilities:
+class DirectoryCapabilities(Capabilities):
     manifest: bool = True
     listing: bool = True
     plain_folders: bool = False
@@ -48,6 +49,8 @@ class DirectoryCapabilities:
             return _BOTH_OFF
         if self.path is not None and self.path.startswith("file://") and not self.path.startswith("file:///"):
             return f"the path {self.path!r} names a host: write file:///absolute/path, or the path without file://"
+        if self.path is not None and holds_userinfo(self.path):
+            return "the path holds a user name or a password (scheme://user:password@...): give those as storage.*"
         return None
 
     def listed(self, ident: Ident) -> bool:
@@ -83,6 +86,8 @@ class DirectoryCapabilities:
 
     def location_problem(self, ident: Ident, location: str) -> str | None:
         """A location can only name a folder below the root that exists already; the table is registered on it."""
+        if holds_userinfo(location):
+            return "the location holds a user name or a password (scheme://user:password@...): leave them out"
         if self.path is None or "${" in location:
             return None
         folder = relative_to(self.path, location)

@@ -144,8 +144,14 @@ class Inventory:
             raise self._bad(file, error) from None
         if not isinstance(value, dict):
             raise self._bad(file, "not an object")
-        if value.get("version") != _VERSION:
-            raise self._bad(file, f"version {value.get('version')!r} is not known here: upgrade reconciler")
+        version = value.get("version")
+        if isinstance(version, int) and version > _VERSION:
+            where = self._storage.uri(self._path(file))
+            raise CatalogError(
+                Code.UNSUPPORTED, f"the record {where} was written by a newer version of reconciler: upgrade reconciler"
+            )
+        if version != _VERSION:
+            raise self._bad(file, f"version {version!r} is not known")
         return value
 
     def _bad(self, file: str, why: object) -> CatalogError:

@@ -28,6 +28,8 @@ _ATTEMPTS = 12
 _BIRTH = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 """Seconds to wait, in turn, for the first version of a `__manifest` that already has data files."""
 
+_NO_WAY = (Code.PERMISSION_DENIED, Code.UNAUTHENTICATED)
+
 Edit = Callable[[dict[str, Row]], None]
 """Changes the rows in place, or raises CatalogError and leaves them as they are."""
 
@@ -103,11 +105,14 @@ class Manifest:
     def _load(self, again: bool = False) -> tuple[Any, Any, dict[str, Row]]:
         """The dataset (None: there is none yet), its table, its rows by id. The latest version is always asked for;
         what is in it is only read again when it is another one than last time."""
+        self._storage.check_open(MANIFEST)
         try:
             dataset = self._datasets.open(self._uri)
             self._datasets.stats.count("opens", -1)
         except CatalogError as error:
             self._datasets.stats.count("opens", -1)
+            if error.retryable or error.code in _NO_WAY:
+                raise  # The way to it is broken, not the folder.
             if error.code is not Code.TABLE_NOT_FOUND:
                 raise CatalogError(error.code, self._broken(error.message)) from error
             if again:
@@ -126,8 +131,9 @@ class Manifest:
             raise
         except BaseException as error:
             failed = to_catalog_error(error, f"read {self._uri}", write=False)
-            code = failed.code if failed.retryable else Code.INTERNAL
-            raise CatalogError(code, self._broken(clean(str(error)))) from error
+            if failed.retryable or failed.code in _NO_WAY:
+                raise failed from error  # The way to it is broken, not the folder.
+            raise CatalogError(Code.INTERNAL, self._broken(clean(str(error)))) from error
         rows = {key: Row(key, kind, place, notes, key) for key, kind, place, notes in zip(*columns, strict=True)}
         self._last = _Loaded(dataset.version, files, table, rows)
         return dataset, table, rows

@@ -3,13 +3,15 @@ lives in folders is claimed by creating a file that must not exist."""
 
 from __future__ import annotations
 
+import contextlib
+import time
 import uuid
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from reconciler.catalog.base import WriteContext, Written
-from reconciler.catalog.directory_inventory import DetachedRecord
+from reconciler.catalog.directory_inventory import DetachedRecord, TableRecord
 from reconciler.catalog.directory_places import DEREGISTERED, RESERVED, Place
 from reconciler.catalog.directory_read import DirectoryReader
 from reconciler.catalog.directory_rows import (
@@ -34,6 +36,7 @@ from reconciler.catalog.directory_rules import (
     taken_by_table,
 )
 from reconciler.catalog.directory_strays import folder_name
+from reconciler.catalog.directory_unfinished import PAUSES, has_versions
 from reconciler.model.change import (
     AdoptNamespace,
     AdoptTable,
@@ -82,7 +85,7 @@ class DirectoryWriter:
         problem = self.capabilities.ident_problem("Namespace", ident)
         if problem:
             raise CatalogError(Code.INVALID_INPUT, problem)
-        if self.capabilities.listed(ident) and self.reader.locate(ident, self.reader.rows())[0] is not None:
+        if self.capabilities.listed(ident) and self.reader.locate(ident)[0] is not None:
             raise taken_by_table(ident)
 
     def rename_namespace(self, change: RenameNamespace) -> None:
@@ -148,6 +151,12 @@ class DirectoryWriter:
         folder = self.storage.relative(location)
         if problem or folder is None:
             raise CatalogError(Code.INVALID_INPUT, problem or f"{location!r} is not below {self.storage.root}")
+        self.reader.need_inside(folder)
+        real = self.storage.resolved(folder)
+        if real != folder and not self.capabilities.listed(change.ident):
+            raise CatalogError(
+                Code.INVALID_INPUT, f"the location {location!r} is a link to {real!r}: name that folder instead"
+            )
         if not self.has_versions(folder):
             raise CatalogError(Code.INVALID_INPUT, f"there is no Lance dataset at {self.storage.uri(folder)}")
         return folder
@@ -187,25 +196,27 @@ class DirectoryWriter:
         self.manifest.edit(edit)
 
     def _declare_root(self, change: DeclareTable, folder: str | None) -> None:
-        """Claim in the inventory, marker (or the removal of the deregistered one), row, confirmation: in this order,
-        so that a run that dies in between leaves either nothing visible or a table that is known as ours."""
+        """Claim in the inventory, row, marker with the claim's token, confirmation: in this order, so that a table
+        appears with its properties and its owner, and a run that dies before leaves nothing that counts as a table."""
         name = change.ident[0]
-        rows = self.reader.rows()
-        row = rows.get(name)
+        row = self.reader.rows().get(name)
         if row is not None and row.object_type == NAMESPACE:
             raise CatalogError(Code.INVALID_TABLE_STATE, f"there is a namespace named {dotted(change.ident)}")
-        place, left = self.reader.locate(change.ident, rows)
+        place, left = self.reader.locate(change.ident)
+        if place is not None and self.reader.only_claimed(place):
+            place = None
         if place is not None or (left is not None and folder is not None and left != folder):
             raise table_exists(change.ident)
         if left is not None and folder is None:
             self._need_declared_only(change.ident, left)
         claim = self.inventory.claim(name, change.marks)
-        if left is None:
-            self._reserve(change.ident, f"{name}.lance", claim.claim)
+        if left is not None:  # its row would end the deregistration: the marker goes first
+            self.storage.replace(f"{left}/{RESERVED}", claim.claim.encode())
+            self.storage.delete(f"{left}/{DEREGISTERED}")
         if self.capabilities.manifest:
             self._save_root_row(change.ident, left or f"{name}.lance", change.properties, ())
-        if left is not None:
-            self.storage.delete(f"{left}/{DEREGISTERED}")
+        if left is None:
+            self._reserve(change.ident, f"{name}.lance", claim, row)
         self.inventory.confirm(claim)
 
     def _need_declared_only(self, ident: Ident, folder: str) -> None:
@@ -213,15 +224,39 @@ class DirectoryWriter:
         if any(not n.startswith(".") for n in (*listing.folders, *listing.files)):
             raise data_left(ident, self.storage.uri(folder))
 
-    def _reserve(self, ident: Ident, folder: str, token: str) -> None:
-        if not self.storage.create(f"{folder}/{RESERVED}", token.encode()):
+    def _reserve(self, ident: Ident, folder: str, claim: TableRecord, before: Row | None) -> None:
+        """`before`: the row as it was, which somebody else's table gets back."""
+        marker = f"{folder}/{RESERVED}"
+        if not self.storage.create(marker, claim.claim.encode()):
+            if self.storage.read(marker) != claim.claim.encode():
+                self._put_back(ident, before)
             raise table_exists(ident)
         listing = self.storage.list(folder)
-        if any(not n.startswith(".") for n in (*listing.folders, *listing.files)):
+        if any(not n.startswith(".") for n in (*listing.folders, *listing.files)) and not self._ours(folder, claim):
             # somebody wrote a dataset there in the same moment: it is theirs
-            self.storage.delete(f"{folder}/{RESERVED}")
+            self.storage.delete(marker)
+            self._put_back(ident, before)
             self.inventory.forget(ident[0])
             raise table_exists(ident)
+
+    def _put_back(self, ident: Ident, before: Row | None) -> None:
+        def edit(rows: dict[str, Row]) -> None:
+            rows.pop(ident[0], None)
+            if before is not None:
+                rows[ident[0]] = before
+
+        if self.capabilities.manifest:
+            self.manifest.edit(edit)
+
+    def _ours(self, folder: str, claim: TableRecord) -> bool:
+        """Another run of this owner may have found our marker and gone on from there before we looked."""
+        for pause in (*PAUSES, None):
+            with contextlib.suppress(CatalogError):
+                if self.datasets.state(self.storage.uri(folder)).owner == claim.marks.owner:
+                    return True
+            if pause is not None:
+                time.sleep(pause)
+        return False
 
     def _save_root_row(self, ident: Ident, folder: str, set_: Mapping[str, str], unset: tuple[str, ...]) -> None:
         """The user's properties of a root table; the marks are in the inventory."""
@@ -323,8 +358,24 @@ class DirectoryWriter:
 
         place = self.place(change.ident)
         if not self.has_versions(place.location):
-            self.reader.check_declared_only(place)
+            self._check_declared_only(place)
+        if place.listed:
+            self._confirm(place)
         return create_dataset(self.datasets, self.reader.uri(place.location), change, context)
+
+    def _confirm(self, place: Place) -> None:
+        """A declare that was cut short after the marker is complete: from here on there is data to lose."""
+        marks, confirmed = self.reader.record_marks(place, None)
+        record = None if confirmed else self.inventory.table(place.ident[0])
+        if record is not None:
+            self.inventory.confirm(replace(record, marks=marks))
+
+    def _check_declared_only(self, place: Place) -> None:
+        try:
+            self.reader.check_declared_only(place)
+        except CatalogError:
+            if not self.has_versions(place.location):  # else another run was faster
+                raise
 
     def change_dataset(self, change: DatasetChange, context: WriteContext) -> Written:
         from reconciler.catalog.lance_write import apply_to_dataset
@@ -337,13 +388,14 @@ class DirectoryWriter:
         return apply_to_dataset(self.datasets, self.reader.uri(place.location), change, context)
 
     def has_versions(self, folder: str) -> bool:
-        return any(f.endswith(".manifest") for f in self.storage.list(f"{folder}/_versions").files)
+        return has_versions(self.storage, folder)
 
     def place(self, ident: Ident) -> Place:
         """Raises TABLE_NOT_FOUND, or why the table cannot be told from another."""
-        place, _ = self.reader.locate(ident, self.reader.rows())
+        place, _ = self.reader.locate(ident)
         if place is None:
             raise CatalogError(Code.TABLE_NOT_FOUND, f"table {dotted(ident)} is not in the catalog")
         if place.problem:
             raise CatalogError(Code.INVALID_TABLE_STATE, place.problem)
+        self.reader.need_inside(place.location)
         return place

@@ -1,0 +1,84 @@
+"""Root tables of the default layout and of V1: a folder of the root is a table, unless it is marked as deregistered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from reconciler.catalog.directory_capabilities import DELIMITER, SUFFIX, DirectoryCapabilities, hidden
+from reconciler.catalog.directory_places import DEREGISTERED, Place, View, row_place, taken
+from reconciler.catalog.directory_rows import TABLE, Row, Rows, object_id
+from reconciler.catalog.storage import Storage
+from reconciler.model.errors import CatalogError
+from reconciler.model.ident import Ident, Kind
+
+
+class Roots:
+    def __init__(self, storage: Storage, capabilities: DirectoryCapabilities) -> None:
+        self.storage = storage
+        self.capabilities = capabilities
+
+    def place_all(self, view: View, listed: Sequence[str]) -> None:
+        used = taken(view.rows)
+        claims: dict[str, list[str]] = {}
+        for folder in listed:
+            name = self._name(folder, used)
+            if name is None:
+                continue
+            if name in claims:
+                claims[name].append(folder)
+            else:
+                claims[name] = [folder]
+        marked = self.storage.having([f for folders in claims.values() for f in folders], DEREGISTERED)
+        roots = {k: r for k, r in view.rows.items() if r.object_type == TABLE and DELIMITER not in k}
+        for name, folders in claims.items():
+            if len(folders) == 1 and name not in roots and folders[0] not in marked:
+                view.places[(name,)] = Place((name,), folders[0], None, True)
+            else:
+                self._place(view, name, folders, marked, roots.get(name))
+        for name, row in roots.items():
+            if name not in claims and not hidden(name):
+                self._place(view, name, [], marked, row)
+
+    def _name(self, folder: str, used: set[str | None]) -> str | None:
+        """The root table that this folder is, or None."""
+        if folder in used or hidden(folder):
+            return None
+        if folder.endswith(SUFFIX):
+            return folder[: -len(SUFFIX)] or None
+        return folder if self.capabilities.plain_folders and not folder.startswith("_") and "$" not in folder else None
+
+    def _place(self, view: View, name: str, folders: Sequence[str], marked: frozenset[str], row: Row | None) -> None:
+        ident = (name,)
+        live = [f for f in folders if f not in marked]
+        if row is not None and row.location is not None and row.location not in live:
+            live.append(row.location)  # a row without a folder, or one whose removal was cut short
+        if not live:
+            if folders:
+                view.deregistered[ident] = folders[0]
+            return
+        problem = None
+        if len(live) > 1:
+            problem = f"{' and '.join(sorted(live))} both claim the name {name!r}: remove or rename one of them"
+        view.places[ident] = Place(ident, live[0], row, True, problem)
+
+    def folders(self, key: tuple[Kind, Ident]) -> Sequence[str] | CatalogError:
+        """Where the root table of that name may be."""
+        if key[0] != "Table" or not self.capabilities.listed(key[1]):
+            return ()
+        try:
+            return [f for f in self.capabilities.root_folders(key[1][0]) if self.storage.is_folder(f)]
+        except CatalogError as error:
+            return error
+
+    def locate(self, ident: Ident, rows: Rows, folders: Sequence[str]) -> tuple[Place | None, str | None]:
+        """Where the table is; if it is not in the catalog, the folder it was deregistered from, if any."""
+        row = rows.get(object_id(ident))
+        if row is not None and row.object_type != TABLE:
+            row = None
+        if not self.capabilities.listed(ident):
+            return (row_place(row), None) if row is not None else (None, None)
+        used = taken(rows)
+        live = [f for f in folders if f not in used]
+        view = View(rows)
+        self._place(view, ident[0], live, self.storage.having(live, DEREGISTERED), row)
+        return view.places.get(ident), view.deregistered.get(ident)
