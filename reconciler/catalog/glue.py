@@ -1,0 +1,35 @@
+"""The AWS Glue Data Catalog.
+
+The caller needs glue:GetDatabase(s), GetTable(s), GetUserDefinedFunctions, Create/Update/DeleteDatabase,
+Create/Update/DeleteTable, and GetCatalogs where child catalogs are used; with Lake Formation also its permissions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from reconciler.catalog.entry_catalog import EntryCatalog
+from reconciler.catalog.glue_api import GlueApi
+from reconciler.catalog.glue_capabilities import glue_capabilities
+from reconciler.catalog.glue_session import glue_client
+from reconciler.catalog.glue_store import GlueStore
+from reconciler.catalog.options import STORAGE, flag, number, text, under
+from reconciler.catalog.stats import Stats
+from reconciler.model.errors import CatalogError, Code
+
+_MAX_RETRIES = 3
+
+
+def connect(options: Mapping[str, str]) -> EntryCatalog:
+    """Checks the options; the first call is made by whoever uses the catalog."""
+    capabilities = glue_capabilities(options)
+    if capabilities.problem:
+        raise CatalogError(Code.INVALID_INPUT, capabilities.problem)
+    stats = Stats()
+    client = glue_client(options, capabilities.max_parallelism)
+    retries = number(options, "max_retries", _MAX_RETRIES)
+    api = GlueApi(client, capabilities.max_parallelism, retries, stats)
+    where = f"Glue at {client.meta.endpoint_url}"
+    storage = under(options, STORAGE)
+    store = GlueStore(api, capabilities, where, storage, text(options, "catalog_id"), flag(options, "catalogs", False))
+    return EntryCatalog(store, storage, stats)

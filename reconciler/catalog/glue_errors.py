@@ -1,0 +1,135 @@
+"""What Glue, STS and botocore say, as the Lance codes.
+
+The seed's table has 16 for a refused access; the current Lance table has 15 for that and 16 for unknown credentials,
+and the current table wins. A missing object that Lake Formation hides behind AccessDenied stays 15: never "absent".
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reconciler.catalog.glue_session import BrokenAnswer
+from reconciler.catalog.lance_errors import clean
+from reconciler.model.errors import CatalogError, Code
+
+NOT_FOUND = frozenset({"EntityNotFoundException"})
+_NO_SUCH_OPERATION = frozenset({"UnknownOperationException", "InvalidAction"})
+EXISTS = frozenset({"AlreadyExistsException", "FederatedResourceAlreadyExistsException"})
+_CODES = {
+    "InvalidInputException": Code.INVALID_INPUT,
+    "ValidationException": Code.INVALID_INPUT,
+    "ConcurrentModificationException": Code.CONCURRENT_MODIFICATION,
+    "AccessDeniedException": Code.PERMISSION_DENIED,
+    "AccessDenied": Code.PERMISSION_DENIED,
+    "UnrecognizedClientException": Code.UNAUTHENTICATED,
+    "ExpiredTokenException": Code.UNAUTHENTICATED,
+    "ExpiredToken": Code.UNAUTHENTICATED,
+    "InvalidSignatureException": Code.UNAUTHENTICATED,
+    "SignatureDoesNotMatch": Code.UNAUTHENTICATED,
+    "IncompleteSignature": Code.UNAUTHENTICATED,
+    "MissingAuthenticationToken": Code.UNAUTHENTICATED,
+    "InvalidClientTokenId": Code.UNAUTHENTICATED,
+    "ThrottlingException": Code.THROTTLING,
+    "Throttling": Code.THROTTLING,
+    "TooManyRequestsException": Code.THROTTLING,
+    "RequestLimitExceeded": Code.THROTTLING,
+    "OperationTimeoutException": Code.SERVICE_UNAVAILABLE,
+    "ResourceNotReadyException": Code.SERVICE_UNAVAILABLE,
+    "FederationSourceRetryableException": Code.SERVICE_UNAVAILABLE,
+    "ServiceUnavailable": Code.SERVICE_UNAVAILABLE,
+    "ServiceUnavailableException": Code.SERVICE_UNAVAILABLE,
+    "InternalServiceException": Code.INTERNAL,
+    "InternalFailure": Code.INTERNAL,
+    "ResourceNumberLimitExceededException": Code.INTERNAL,
+    "GlueEncryptionException": Code.INTERNAL,
+    "FederationSourceException": Code.INTERNAL,
+    "UnknownOperationException": Code.UNSUPPORTED,
+    "InvalidAction": Code.UNSUPPORTED,
+}
+_STATUS = {401: Code.UNAUTHENTICATED, 403: Code.PERMISSION_DENIED, 429: Code.THROTTLING, 501: Code.UNSUPPORTED,
+           502: Code.SERVICE_UNAVAILABLE, 503: Code.SERVICE_UNAVAILABLE, 504: Code.SERVICE_UNAVAILABLE}  # fmt: skip
+_PASSING_NAMES = frozenset({"InternalServiceException", "InternalFailure"})
+_MAY_HAVE_LANDED = frozenset({
+    "OperationTimeoutException", "FederationSourceRetryableException", "InternalServiceException", "InternalFailure",
+})  # fmt: skip
+"""Errors below 500 after which a write may be there all the same, or may yet come."""
+_HINTS = {
+    Code.PERMISSION_DENIED: "; check the IAM policy and the Lake Formation permissions of this caller",
+    Code.UNAUTHENTICATED: "; check the credentials, their expiry and the clock of this machine",
+}
+
+
+def name_of(error: BaseException) -> str:
+    """Glue's own name of the error, "" for anything else."""
+    answer = getattr(error, "response", None)
+    return str(answer.get("Error", {}).get("Code", "")) if isinstance(answer, dict) else ""
+
+
+def status_of(error: BaseException) -> int:
+    answer = getattr(error, "response", None)
+    found: Any = answer.get("ResponseMetadata", {}).get("HTTPStatusCode", 0) if isinstance(answer, dict) else 0
+    return int(found)
+
+
+def no_such_operation(error: BaseException | None) -> bool:
+    """Only the service's own name for it: a bare 500 or 501 may be of any proxy, and says nothing."""
+    return error is not None and name_of(error) in _NO_SUCH_OPERATION
+
+
+def passes(error: BaseException) -> bool:
+    """True when a read is worth another try."""
+    if name_of(error) in _PASSING_NAMES or status_of(error) >= 500:
+        return status_of(error) != 501
+    return to_catalog_error(error, "", write=False).retryable
+
+
+def to_catalog_error(
+    error: BaseException, doing: str, *, write: bool, missing: Code = Code.INTERNAL, exists: Code = Code.INTERNAL
+) -> CatalogError:
+    """`missing` and `exists`: what a not-found and an already-exists mean for this call."""
+    if isinstance(error, CatalogError):
+        return error
+    name, status = name_of(error), status_of(error)
+    if not name and not status:
+        return _from_library(error, doing, write)
+    if name in NOT_FOUND:
+        code = missing
+    elif name in EXISTS:
+        code = exists
+    else:
+        code = _CODES.get(name) or _STATUS.get(status) or Code.INTERNAL
+    unknown = write and (name in _MAY_HAVE_LANDED or (status >= 500 and status != 501))
+    return CatalogError(code, f"{doing}: {_words(error, name)}{_HINTS.get(code, '')}", unknown_outcome=unknown)
+
+
+def _words(error: BaseException, name: str) -> str:
+    answer: Any = getattr(error, "response", {})
+    said = clean(str(answer.get("Error", {}).get("Message", "")))
+    return f"{name}: {said}" if said else name
+
+
+def never_sent(error: BaseException) -> bool:
+    """No connection came about: the server has seen nothing."""
+    from botocore.exceptions import ConnectTimeoutError, EndpointConnectionError, ProxyConnectionError
+
+    return isinstance(error, (EndpointConnectionError, ConnectTimeoutError, ProxyConnectionError))
+
+
+def _from_library(error: BaseException, doing: str, write: bool) -> CatalogError:
+    from botocore import exceptions as b
+    from botocore.parsers import ResponseParserError
+
+    text = clean(str(error)) or type(error).__name__
+    if isinstance(error, (b.NoCredentialsError, b.PartialCredentialsError, b.CredentialRetrievalError)):
+        return CatalogError(
+            Code.UNAUTHENTICATED, f"{doing}: {text}; give spec.access_key_id or use the AWS environment"
+        )
+    if isinstance(error, b.NoRegionError):
+        return CatalogError(Code.INVALID_INPUT, f"{doing}: no AWS region: give spec.region or set AWS_REGION")
+    if never_sent(error):
+        return CatalogError(Code.SERVICE_UNAVAILABLE, f"{doing}: {text}")
+    if isinstance(error, (b.HTTPClientError, ResponseParserError, BrokenAnswer)):
+        return CatalogError(Code.SERVICE_UNAVAILABLE, f"{doing}: {text}", unknown_outcome=write)
+    if isinstance(error, (b.ParamValidationError, b.BotoCoreError, ValueError)):
+        return CatalogError(Code.INVALID_INPUT, f"{doing}: {text}")
+    return CatalogError(Code.INTERNAL, f"{doing}: {text}", unknown_outcome=write)

@@ -1,0 +1,175 @@
+"""A whole Glue catalog as a stream: one GetTables listing for each database, several databases at a time.
+
+A listing has the full definitions, so no table is asked for on its own. A page that fails leaves a gap below its
+database; child catalogs that cannot be listed leave gaps of their own, never one over the root's databases.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reconciler.catalog.entries import Listed, NamespaceEntry
+from reconciler.catalog.glue_api import GlueApi
+from reconciler.catalog.glue_catalogs import ChildCatalogs
+from reconciler.catalog.glue_wire import namespace_entry, table_entry
+from reconciler.core.globs import matcher
+from reconciler.model.errors import CatalogError, Code
+from reconciler.model.ident import ROOT, Ident, dotted
+from reconciler.model.observed import Gap, Scope
+
+SOME_CATALOG: Ident = ("(child catalogs)",)
+"""Where a gap goes when the names of the child catalogs are not known: no database can have this name."""
+_ANY_NAME = "\x01" * 40
+_WAITING_PAGES = 32
+
+Batch = list[Listed]
+
+
+@dataclass
+class Walk:
+    api: GlueApi
+    catalogs: ChildCatalogs
+    all_catalogs: bool
+    threads: int
+
+    def __call__(self, scope: Scope) -> Iterator[Listed]:
+        """Raises when the root's databases cannot be listed at all."""
+        ignored = matcher(scope.ignore)
+        seen: dict[Ident, NamespaceEntry] = {}
+        jobs: list[Callable[[], Iterator[Batch]]] = []
+        for listed in self._containers(scope):
+            if isinstance(listed, NamespaceEntry) and isinstance(listed.raw, Container):
+                seen.setdefault(listed.ident, listed)
+            elif isinstance(listed, NamespaceEntry):
+                seen[listed.ident] = NamespaceEntry(listed.ident, listed.properties)
+                if not (ignored(listed.ident) and ignored((*listed.ident, _ANY_NAME))):
+                    jobs.append(lambda ident=listed.ident: self._tables(ident))  # type: ignore[misc]
+            else:
+                yield listed
+        yield from seen.values()
+        yield from streamed(jobs, self.threads)
+
+    def _containers(self, scope: Scope) -> Iterator[Listed]:
+        """Databases and the catalogs above them."""
+        yield from self._databases(ROOT, raise_first=True)
+        wanted = chains(scope)
+        if wanted or self.all_catalogs:
+            yield from self._below(ROOT, wanted)
+
+    def _below(self, chain: Ident, wanted: frozenset[Ident]) -> Iterator[Listed]:
+        depth = len(chain) + 1
+        names = {w[:depth] for w in wanted if len(w) >= depth and w[: depth - 1] == chain}
+        if not names and not self.all_catalogs:
+            return
+        try:
+            found = [(*chain, name) for name, _ in self.catalogs.children(chain)]
+        except CatalogError as error:
+            places = set(names) | ({SOME_CATALOG if chain == ROOT else chain} if self.all_catalogs else set())
+            yield from (Gap(place, error.code, error.message) for place in sorted(places))
+            return
+        for ident in found:
+            if self.all_catalogs or ident in names:
+                yield container(ident, {})
+                yield from self._databases(ident)
+                yield from self._below(ident, wanted)
+
+    def _databases(self, chain: Ident, raise_first: bool = False) -> Iterator[Listed]:
+        arguments = self.catalogs.arguments(chain)
+        first = True
+        try:
+            if arguments is None:
+                return
+            doing = f"list the databases of {dotted(chain) or 'the catalog'}"
+            missing = Code.NAMESPACE_NOT_FOUND
+            for page in self.api.pages(doing, "get_databases", "DatabaseList", arguments, missing):
+                yield from (namespace_entry((*chain, d["Name"]), d) for d in page)
+                first = False
+        except CatalogError as error:
+            if raise_first and first:
+                raise
+            yield Gap(chain, error.code, error.message)
+
+    def _tables(self, ident: Ident) -> Iterator[Batch]:
+        """A database that has gone since it was listed leaves a gap, not an empty database."""
+        try:
+            for page in self.tables(ident):
+                yield [table_entry((*ident, t["Name"]), t, keep=False) for t in page]
+        except CatalogError as error:
+            yield [Gap(ident, error.code, error.message)]
+
+    def tables(self, ident: Ident) -> Iterator[list[dict[str, Any]]]:
+        """Every table of whatever kind, page by page. Raises CatalogError."""
+        arguments = self.catalogs.arguments(ident[:-1])
+        if arguments is None:
+            raise CatalogError(Code.NAMESPACE_NOT_FOUND, f"there is no catalog {dotted(ident[:-1])}")
+        doing = f"list the tables of {dotted(ident)}"
+        arguments = {**arguments, "DatabaseName": ident[-1]}
+        return self.api.pages(doing, "get_tables", "TableList", arguments, Code.NAMESPACE_NOT_FOUND)
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """What `raw` of a child catalog is: it can hold, it cannot be changed."""
+
+
+def container(ident: Ident, parameters: dict[str, str]) -> NamespaceEntry:
+    return NamespaceEntry(ident, parameters, Container())
+
+
+def chains(scope: Scope) -> frozenset[Ident]:
+    """The child catalogs that the manifests speak of."""
+    above = {n[:-1] for n in scope.namespaces} | {t[:-2] for t in (*scope.detail, *scope.locations)}
+    return frozenset(c for c in above if c)
+
+
+def streamed(jobs: Sequence[Callable[[], Iterator[Batch]]], threads: int) -> Iterator[Listed]:
+    """Several jobs at a time, with a bounded number of pages waiting: a large catalog is never in memory as a whole."""
+    todo = deque(jobs)
+    turn = threading.Lock()
+    pages: queue.Queue[Batch | BaseException | None] = queue.Queue(_WAITING_PAGES)
+    stop = threading.Event()
+
+    def take() -> Callable[[], Iterator[Batch]] | None:
+        with turn:
+            return todo.popleft() if todo else None
+
+    def put(item: Batch | BaseException | None) -> None:
+        while not stop.is_set():
+            try:
+                return pages.put(item, timeout=0.2)
+            except queue.Full:
+                continue
+
+    def work() -> None:
+        try:
+            while not stop.is_set() and (job := take()) is not None:
+                for batch in job():
+                    put(batch)
+                    if stop.is_set():
+                        return
+        except BaseException as error:
+            put(error)
+        put(None)
+
+    workers = [threading.Thread(target=work, daemon=True) for _ in range(min(threads, len(jobs)))]
+    try:
+        for worker in workers:
+            worker.start()
+        running = len(workers)
+        while running:
+            item = pages.get()
+            if item is None:
+                running -= 1
+            elif isinstance(item, BaseException):
+                raise item
+            else:
+                yield from item
+    finally:
+        stop.set()
+        for worker in workers:
+            worker.join()

@@ -1,0 +1,138 @@
+"""Glue's databases and tables as entries, and entries as Glue's inputs. Nothing here calls anything."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from functools import lru_cache
+from typing import Any
+
+from reconciler.catalog.entries import BrokenEntry, NamespaceEntry, TableEntry
+from reconciler.catalog.glue_capabilities import LOCATION_KEY, TABLE_TYPE
+from reconciler.model.errors import Code
+from reconciler.model.ident import Ident, dotted
+from reconciler.model.state import DESCRIPTION_KEY, Column
+
+LANCE = "lance"
+EXTERNAL = "EXTERNAL_TABLE"
+_OF_A_DATABASE = {DESCRIPTION_KEY: "Description", LOCATION_KEY: "LocationUri"}
+_OF_A_TABLE = {DESCRIPTION_KEY: "Description"}
+"""Properties that are fields of their own."""
+
+
+def namespace_entry(ident: Ident, database: Mapping[str, Any]) -> NamespaceEntry | BrokenEntry:
+    """`description` and `location` are the native fields; a parameter of that name shows where the field is empty."""
+    for key, what in (("TargetDatabase", "a resource link"), ("FederatedDatabase", "a federated database")):
+        if database.get(key):
+            message = f"{dotted(ident)} is {what}: what is behind it belongs to another catalog and is left alone"
+            return BrokenEntry("Namespace", ident, Code.INVALID_INPUT, message)
+    properties = dict(database.get("Parameters") or {})
+    for key, native in _OF_A_DATABASE.items():
+        if database.get(native) is not None:
+            properties[key] = database[native]
+    return NamespaceEntry(ident, properties, database)
+
+
+def database_input(
+    name: str, properties: Mapping[str, str], live: Mapping[str, Any], members: Collection[str]
+) -> dict[str, Any]:
+    """The whole new database: an update replaces everything, so what we do not manage goes back as it was read."""
+    kept = {k: v for k, v in live.items() if k in members and k not in ("Description", "LocationUri", "Parameters")}
+    return {**kept, **_divided(properties, live, _OF_A_DATABASE), "Name": name}
+
+
+def table_entry(ident: Ident, table: Mapping[str, Any], *, keep: bool = True) -> TableEntry | BrokenEntry:
+    """A Lance table, or why it is none. `keep` holds on to the answer, for an update that follows."""
+    if (strange := _strange(table)) is not None:
+        return BrokenEntry("Table", ident, Code.INVALID_INPUT, f"{dotted(ident)} is {strange}")
+    storage = table.get("StorageDescriptor") or {}
+    location = storage.get("Location")
+    if not location:
+        message = f"{dotted(ident)} is a Lance table without a location: set StorageDescriptor.Location"
+        return BrokenEntry("Table", ident, Code.INVALID_TABLE_STATE, message)
+    properties = {k: v for k, v in (table.get("Parameters") or {}).items() if k != TABLE_TYPE}
+    if table.get("Description") is not None:
+        properties[DESCRIPTION_KEY] = table["Description"]
+    columns = tuple(_column(c["Name"], c.get("Type"), c.get("Comment")) for c in storage.get("Columns") or ())
+    return TableEntry(ident, location, properties, columns, raw=table if keep else None)
+
+
+@lru_cache(maxsize=8192)
+def _column(name: str, type_: str | None, comment: str | None) -> Column:
+    """Shared: a lake has few distinct columns and many tables."""
+    return Column(name, type_ or "", True, comment or None)
+
+
+def _strange(table: Mapping[str, Any]) -> str | None:
+    if table.get("TargetTable"):
+        return "a resource link: what is behind it belongs to another catalog and is left alone"
+    if table.get("FederatedTable"):
+        return "a federated table: it belongs to another catalog and is left alone"
+    format_ = (table.get("Parameters") or {}).get(TABLE_TYPE) or ""
+    type_ = table.get("TableType") or EXTERNAL
+    if format_.lower() != LANCE:
+        return f"not a Lance table ({format_ or type_})"
+    if type_.upper() != EXTERNAL:
+        return f"not an external table ({type_})"
+    return None
+
+
+def new_table_input(
+    name: str, location: str, properties: Mapping[str, str], columns: tuple[Column, ...] | None
+) -> dict[str, Any]:
+    """No input format and no SerDe: with those of text files other engines would read the data as text."""
+    storage: dict[str, Any] = {"Location": location}
+    if columns is not None:
+        storage["Columns"] = _columns(columns, {})
+    return {
+        "Name": name,
+        "TableType": EXTERNAL,
+        "StorageDescriptor": storage,
+        **_divided({**properties, TABLE_TYPE: LANCE}, {}, _OF_A_TABLE),
+    }
+
+
+def changed_table_input(
+    live: Mapping[str, Any],
+    properties: Mapping[str, str] | None,
+    columns: tuple[Column, ...] | None,
+    members: Collection[str],
+) -> dict[str, Any]:
+    """The whole new table. What we do not manage goes back as it was read: an update replaces everything."""
+    table = {k: v for k, v in live.items() if k in members}
+    if properties is not None:
+        table.pop("Description", None)
+        mark = (live.get("Parameters") or {}).get(TABLE_TYPE, LANCE)
+        table |= _divided({**properties, TABLE_TYPE: mark}, live, _OF_A_TABLE)
+    if columns is not None:
+        storage = dict(live.get("StorageDescriptor") or {})
+        storage["Columns"] = _columns(columns, {c["Name"]: c for c in storage.get("Columns") or ()})
+        table["StorageDescriptor"] = storage
+    return table
+
+
+def _divided(properties: Mapping[str, str], live: Mapping[str, Any], fields: Mapping[str, str]) -> dict[str, Any]:
+    """The properties as fields and parameters. A parameter that has the name of a field is another tool's: beside a
+    field that is set it is not shown and stays, and without one it is what is shown and stays while its value does."""
+    held = live.get("Parameters") or {}
+    parameters = {k: v for k, v in properties.items() if k not in fields}
+    made: dict[str, Any] = {"Parameters": parameters}
+    for key, native in fields.items():
+        value, hidden = properties.get(key), live.get(native) is not None
+        if key in held and (hidden or held[key] == value):
+            parameters[key] = held[key]
+        if value is not None and (hidden or held.get(key) != value):
+            made[native] = value
+    return made
+
+
+def _columns(columns: tuple[Column, ...], live: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Parameters that other tools have put on a column stay on it."""
+    made = []
+    for column in columns:
+        one: dict[str, Any] = {"Name": column.name, "Type": column.type}
+        if column.comment:
+            one["Comment"] = column.comment
+        if extra := live.get(column.name, {}).get("Parameters"):
+            one["Parameters"] = extra
+        made.append(one)
+    return made

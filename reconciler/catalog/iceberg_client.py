@@ -1,0 +1,243 @@
+"""The calls of the Iceberg REST protocol that we need, with its errors as CatalogError."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from reconciler.catalog.entries import BrokenEntry, NamespaceEntry, TableEntry
+from reconciler.catalog.http import Http, Reply
+from reconciler.catalog.iceberg_keys import WriteKeys
+from reconciler.catalog.iceberg_wire import (
+    Warehouse,
+    code_of,
+    error_type,
+    may_be_missing,
+    namespace_from,
+    says_missing,
+    table_from,
+    warehouse_of,
+)
+from reconciler.model.errors import CatalogError, Code
+from reconciler.model.ident import Ident, Kind, dotted
+
+_PAGE = "1000"
+_IDLE_PAGES = 10
+_REMEMBERED = 4096
+"""Tables whose ETag is kept: enough for the tables of an apply, and no burden in a scan of a hundred thousand."""
+
+
+class MaybeMissing(CatalogError):
+    """The catalog answered 404 and did not say what is missing."""
+
+
+class IcebergClient:
+    """`endpoint` is the address in the manifest; `http` has its origin as base."""
+
+    def __init__(self, http: Http, endpoint: str, prefix: str | None) -> None:
+        self.http = http
+        self.endpoint = endpoint
+        self._prefix = prefix
+        self._lock = threading.Lock()
+        self._warehouses: dict[str, Warehouse] = {}
+        self._keys = WriteKeys()
+        self._tags = _Tags()
+        self._added: dict[tuple[Kind, Ident], frozenset[str]] = {}
+
+    def close(self) -> None:
+        self.http.close()
+
+    def warehouse(self, name: str) -> Warehouse:
+        """Asked for once: a server's configuration does not change under a run."""
+        with self._lock:
+            if name not in self._warehouses:
+                self._warehouses[name] = self._configure(name)
+            return self._warehouses[name]
+
+    def _configure(self, name: str) -> Warehouse:
+        doing = f"open warehouse {name!r}"
+        try:
+            reply = self.http.get(f"{urlsplit(self.endpoint).path.rstrip('/')}/v1/config", {"warehouse": name})
+        except CatalogError as error:
+            raise CatalogError(error.code, f"cannot {doing}: {error.message}", retry_after=error.retry_after) from error
+        if not reply.ok:
+            code = Code.INVALID_INPUT if reply.status in (400, 404) else None
+            failure = self.error(reply, doing, code=code)
+            if reply.status in (400, 404):
+                why = "no such warehouse" if error_type(reply) is not None else "no Iceberg REST catalog is there"
+                failure = CatalogError(
+                    failure.code, f"{failure.message} ({why}: check spec.endpoint and the warehouse)"
+                )
+            raise failure
+        return warehouse_of(name, self.endpoint, reply.body, self._prefix)
+
+    # reads
+
+    def namespace(self, at: Warehouse, ident: Ident) -> NamespaceEntry | BrokenEntry | None:
+        """Raises CatalogError."""
+        doing = f"read namespace {dotted(ident)}"
+        reply = self.http.get(at.namespace(ident[1:]))
+        if says_missing(reply):
+            return None
+        return namespace_from(ident, self._body(reply, doing), self.added("Namespace", ident))
+
+    def table(self, at: Warehouse, ident: Ident) -> TableEntry | BrokenEntry | None:
+        """Raises CatalogError. An unchanged table is not sent again by a server that knows ETags."""
+        doing = f"read table {dotted(ident)}"
+        path = at.table(ident[1:-1], ident[-1])
+        tag, known = self._tags.get(path)
+        reply = self.http.get(path, {"snapshots": "refs"}, {"If-None-Match": tag} if tag else None)
+        if reply.status == 304 and known is not None:
+            return known
+        if says_missing(reply):
+            return None
+        entry = table_from(ident, self._body(reply, doing), self.added("Table", ident))
+        if isinstance(entry, TableEntry):
+            self._tags.put(path, reply.headers.get("etag"), entry)
+        return entry
+
+    def child_namespaces(self, at: Warehouse, ident: Ident) -> Listing:
+        return Listing(self, at.namespaces(), at.parent(ident[1:]), "namespaces", ident)
+
+    def tables(self, at: Warehouse, ident: Ident) -> Listing:
+        return Listing(self, at.tables(ident[1:]), {}, "identifiers", ident)
+
+    def views(self, at: Warehouse, ident: Ident) -> Listing:
+        return Listing(self, f"{at.namespace(ident[1:])}/views", {}, "identifiers", ident)
+
+    # writes
+
+    def added(self, kind: Kind, ident: Ident) -> frozenset[str]:
+        return self._added.get((kind, ident), frozenset())
+
+    def learn(self, kind: Kind, ident: Ident, asked: Mapping[str, str], got: Mapping[str, str]) -> None:
+        """What the server added to an object that we have just made: not a change by somebody else."""
+        if keys := frozenset(got) - frozenset(asked):
+            self._added[kind, ident] = keys
+
+    def need(self, at: Warehouse, endpoint: str, doing: str) -> None:
+        if not at.offers(endpoint):
+            raise CatalogError(Code.UNSUPPORTED, f"cannot {doing}: the server does not offer {endpoint!r}")
+
+    def write(
+        self,
+        at: Warehouse,
+        endpoint: str,
+        path: str,
+        doing: str,
+        json: Any = None,
+        *,
+        params: Mapping[str, str] | None = None,
+        conflict: Code = Code.CONCURRENT_MODIFICATION,
+    ) -> Reply:
+        """`endpoint` as servers announce it. `conflict`: what a 409 means. Raises CatalogError unless it was done."""
+        self.need(at, endpoint, doing)
+        method = endpoint.split(" ", 1)[0]
+        headers = None
+        if at.key_lifetime is not None:
+            headers = {"Idempotency-Key": self._keys.key(method, path, json, at.key_lifetime)}
+        try:
+            reply = self.http.send(method, path, json, params, headers)
+        except CatalogError as error:
+            if not error.unknown_outcome:
+                self._keys.settled(method, path, json)
+            raise
+        self._keys.settled(method, path, json)
+        if not reply.ok:
+            raise self.error(reply, doing, code=code_of(reply, conflict))
+        return reply
+
+    # errors
+
+    def error(self, reply: Reply, doing: str, *, code: Code | None = None) -> CatalogError:
+        error = self.http.error(reply, f"cannot {doing}: {self.http.base}", code=code)
+        if reply.status == 404 and error_type(reply) is None:
+            error = CatalogError(error.code, f"{error.message} (no answer of an Iceberg catalog: check spec.endpoint)")
+        return error
+
+    def _body(self, reply: Reply, doing: str) -> dict[str, Any]:
+        if not reply.ok:
+            error = self.error(reply, doing, code=code_of(reply, Code.CONCURRENT_MODIFICATION))
+            raise MaybeMissing(error.code, error.message) if may_be_missing(reply) else error
+        if not isinstance(reply.body, dict):
+            raise CatalogError(Code.INTERNAL, f"cannot {doing}: {self.http.base} did not answer with a JSON object")
+        return reply.body
+
+
+class Listing:
+    """One list, page by page. A server that repeats a page's token, or goes on without anything new, is not followed
+    for ever: the listing then cannot be finished, and says so."""
+
+    def __init__(self, client: IcebergClient, path: str, query: Mapping[str, str], field: str, ident: Ident) -> None:
+        self._client, self._path, self._query, self._field, self._ident = client, path, query, field, ident
+        self._token = ""
+        self._tokens: set[str] = set()
+        self._names: set[str] = set()
+        self._idle = 0
+        self.finished = False
+
+    def page(self) -> list[str]:
+        """The names on the next page that were on none before. Raises CatalogError."""
+        doing = f"list {self._path.rsplit('/', 1)[1]} of {dotted(self._ident)}"
+        reply = self._client.http.get(self._path, {**self._query, "pageToken": self._token, "pageSize": _PAGE})
+        body = self._client._body(reply, doing)
+        items = body.get(self._field)
+        if not isinstance(items, list):
+            raise CatalogError(Code.INTERNAL, f"cannot {doing}: the answer holds no {self._field!r}")
+        names = [self._name(item, doing) for item in items]
+        fresh = [n for n in dict.fromkeys(names) if n not in self._names]
+        self._names.update(fresh)
+        self._advance(body.get("next-page-token"), bool(fresh), doing)
+        return fresh
+
+    def all(self) -> list[str]:
+        names: list[str] = []
+        while not self.finished:
+            names += self.page()
+        return names
+
+    def _advance(self, token: object, progress: bool, doing: str) -> None:
+        if not token:
+            self.finished = True
+            return
+        self._idle = 0 if progress else self._idle + 1
+        if token in self._tokens or self._idle >= _IDLE_PAGES:
+            why = "the server repeats a page token" if token in self._tokens else "page after page holds nothing new"
+            raise CatalogError(Code.INTERNAL, f"cannot {doing}: {why}, the listing does not end")
+        self._token = str(token)
+        self._tokens.add(self._token)
+
+    def _name(self, item: Any, doing: str) -> str:
+        """The last name; the rest must be where we asked."""
+        if isinstance(item, Mapping):
+            item = [*item.get("namespace", ()), item.get("name")]
+        levels: Sequence[str] = self._ident[1:]
+        if not isinstance(item, list) or item[:-1] != list(levels) or not isinstance(item[-1], str):
+            raise CatalogError(
+                Code.INTERNAL, f"cannot {doing}: the answer names {item!r}, which is not directly inside"
+            )
+        return item[-1]
+
+
+class _Tags:
+    """The last answers that carried an ETag."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: OrderedDict[str, tuple[str, TableEntry]] = OrderedDict()
+
+    def get(self, path: str) -> tuple[str | None, TableEntry | None]:
+        with self._lock:
+            return self._known.get(path, (None, None))
+
+    def put(self, path: str, tag: str | None, entry: TableEntry) -> None:
+        """Jetty marks the tag of a compressed answer and does not know that mark again."""
+        with self._lock:
+            self._known.pop(path, None)
+            if tag:
+                self._known[path] = (tag.removesuffix("--gzip"), entry)
+                if len(self._known) > _REMEMBERED:
+                    self._known.popitem(last=False)

@@ -1,0 +1,46 @@
+"""What a describe answer says, as an entry of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from reconciler.catalog.entries import BrokenEntry, NamespaceEntry, TableEntry
+from reconciler.catalog.rest_api import text_map
+from reconciler.catalog.rest_inventory import Record
+from reconciler.model.errors import CatalogError, Code
+from reconciler.model.ident import Ident, Kind, dotted
+
+
+def namespace_entry(ident: Ident, properties: Mapping[str, str], record: Record | None) -> NamespaceEntry:
+    """`raw` is what the server shows, without the inventory's marks."""
+    shown = record.applied_to(properties) if record is not None else properties
+    return NamespaceEntry(ident, shown, properties)
+
+
+def table_entry(ident: Ident, answer: Mapping[str, Any], record: Record | None) -> TableEntry | BrokenEntry:
+    """`raw` is the user's properties that only our inventory holds."""
+    location = answer.get("location") or answer.get("table_uri")
+    if answer.get("managed_versioning") is True:
+        return BrokenEntry(
+            "Table",
+            ident,
+            Code.UNSUPPORTED,
+            f"the server itself manages the versions of {dotted(ident)} (managed_versioning): changes of its dataset "
+            "would go past the server. Leave it out of the manifests, or list it under management.ignore",
+        )
+    if not isinstance(location, str) or not location:
+        return BrokenEntry("Table", ident, Code.INTERNAL, f"the server shows no location of {dotted(ident)}")
+    try:
+        properties = text_map(answer.get("properties"), f"describe table {dotted(ident)}")
+        storage = text_map(answer.get("storage_options"), f"describe table {dotted(ident)}") or None
+    except CatalogError as error:
+        return broken("Table", ident, error)
+    if record is None:
+        return TableEntry(ident, location, properties, storage=storage)
+    shown, kept = record.applied_to(properties, location), record.kept_for(location)
+    return TableEntry(ident, location, shown, raw=kept, storage=storage)
+
+
+def broken(kind: Kind, ident: Ident, error: CatalogError) -> BrokenEntry:
+    return BrokenEntry(kind, ident, error.code, error.message)

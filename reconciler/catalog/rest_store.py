@@ -1,0 +1,195 @@
+"""The Lance REST namespace as an EntryStore."""
+
+from __future__ import annotations
+
+import contextlib
+import posixpath
+from collections.abc import Iterator, Mapping, Sequence
+
+from reconciler.catalog.entries import BrokenEntry, Listed, NamespaceEntry, TableEntry
+from reconciler.catalog.locations import normal, same_place
+from reconciler.catalog.marks import split
+from reconciler.catalog.rest_api import RestApi
+from reconciler.catalog.rest_capabilities import INVENTORY, RestCapabilities
+from reconciler.catalog.rest_entries import namespace_entry, table_entry
+from reconciler.catalog.rest_inventory import Inventory, Record, digest
+from reconciler.catalog.rest_walk import Walk
+from reconciler.model.errors import CatalogError, Code
+from reconciler.model.ident import ROOT, Ident, dotted, parent
+from reconciler.model.observed import Scope
+from reconciler.model.state import Column, Marks
+
+
+class RestStore:
+    property_limit: int | None = None
+
+    def __init__(self, api: RestApi, capabilities: RestCapabilities) -> None:
+        self.capabilities = capabilities
+        self._api = api
+        self._inventory = Inventory(api, capabilities.max_parallelism)
+        self._relative_only = False
+
+    @property
+    def where(self) -> str:
+        return f"the Lance REST namespace {self._api.http.base}"
+
+    def close(self) -> None:
+        self._api.http.close()
+
+    # reads
+
+    def walk(self, scope: Scope) -> Iterator[Listed]:
+        return Walk(self._api, self._inventory, self.capabilities, scope)()
+
+    def namespace(self, ident: Ident) -> NamespaceEntry | BrokenEntry | None:
+        properties = self._api.namespace(ident)
+        if properties is None:
+            return None
+        return namespace_entry(ident, properties, self._inventory.find("Namespace", ident))
+
+    def table(self, ident: Ident) -> TableEntry | BrokenEntry | None:
+        answer = self._api.table(ident)
+        return None if answer is None else table_entry(ident, answer, self._inventory.find("Table", ident))
+
+    def inside(self, ident: Ident) -> Sequence[str]:
+        names = {*self._api.names(ident, "table"), *self._api.names(ident, "namespace")}
+        if ident == ROOT:
+            names.discard(INVENTORY)
+        return sorted(names)
+
+    def last_location(self, ident: Ident) -> str | None:
+        record = self._inventory.find("Table", ident)
+        return record.location if record is not None else None
+
+    # namespaces
+
+    def create_namespace(self, ident: Ident, properties: Mapping[str, str]) -> None:
+        self._api.create_namespace(ident, properties)
+
+    def update_namespace(self, entry: NamespaceEntry, properties: Mapping[str, str]) -> None:
+        marks = _marks_only(entry.ident, entry.properties, properties)
+        self._inventory.save("Namespace", entry.ident, Record(marks, born_with=digest(entry.raw)))
+
+    def drop_namespace(self, entry: NamespaceEntry) -> None:
+        """The server restricts; what it would do by default is not left to it alone."""
+        if split(entry.raw or {})[1].owner != split(entry.properties)[1].owner:
+            raise CatalogError(
+                Code.UNSUPPORTED,
+                f"namespace {dotted(entry.ident)} was adopted, and the Lance REST protocol shows nothing by which it "
+                "could be told from one that somebody else created since under the same name: it is left alone. "
+                "Drop it with the server's own client, if it is to go",
+            )
+        names = self.inside(entry.ident)
+        if names:
+            raise CatalogError(
+                Code.NAMESPACE_NOT_EMPTY, f"namespace {dotted(entry.ident)} is not empty: {names[0]!r} is inside"
+            )
+        self._api.drop_namespace(entry.ident)
+        self._inventory.forget("Namespace", entry.ident)
+
+    def rename_namespace(self, entry: NamespaceEntry, ident: Ident) -> None:
+        raise CatalogError(Code.UNSUPPORTED, "the Lance REST protocol has no rename of a namespace")
+
+    # tables
+
+    def create_table(
+        self, ident: Ident, location: str | None, properties: Mapping[str, str], columns: tuple[Column, ...] | None
+    ) -> str | None:
+        """Servers declare tables below a namespace that is not there (pylance's does), so that is asked first."""
+        above = parent(ident)
+        if above != ROOT and self._api.namespace(above) is None:
+            raise CatalogError(Code.NAMESPACE_NOT_FOUND, f"namespace {dotted(above)} does not exist: create it first")
+        if location is None:
+            return self._api.declare(ident, properties)
+        users, marks = split(properties)
+        noted = self._inventory.save("Table", ident, Record(marks, location, properties=users))
+        try:
+            self._register(ident, location, properties)
+        except CatalogError as error:
+            if noted and not error.unknown_outcome:  # Somebody else's table may be at that name and place.
+                with contextlib.suppress(CatalogError):
+                    self._disown(ident, location)
+            raise
+        return location
+
+    def _register(self, ident: Ident, location: str, properties: Mapping[str, str]) -> None:
+        """Some servers take the location as they show it, others (pylance's) only relative to a root that they do not
+        show. Tables lie directly below that root; where the table ended up is looked at afterwards."""
+        if not self._relative_only:
+            try:
+                self._api.register(ident, location, properties)
+                return
+            except CatalogError as error:
+                if error.code is not Code.INVALID_INPUT:
+                    raise
+        self._api.register(ident, posixpath.basename(normal(location)), properties)
+        self._relative_only = True
+        shown = self._shown_location(ident)
+        if shown is not None and not same_place(shown, location):
+            self._api.deregister(ident)
+            raise CatalogError(
+                Code.INVALID_INPUT,
+                f"the server takes only locations below its root, and {location} is not there (it would be {shown}): "
+                "move the data there, or leave spec.location out",
+            )
+
+    def _shown_location(self, ident: Ident) -> str | None:
+        """Of a table that was just made: whoever cannot read it cannot know what became of it."""
+        try:
+            answer = self._api.table(ident)
+        except CatalogError as error:
+            error.unknown_outcome = True
+            raise
+        return str(answer.get("location")) if answer is not None else None
+
+    def update_table(
+        self, entry: TableEntry, properties: Mapping[str, str] | None, columns: tuple[Column, ...] | None
+    ) -> None:
+        if properties is not None:
+            marks = _marks_only(entry.ident, entry.properties, properties)
+            self._inventory.save("Table", entry.ident, Record(marks, entry.location, properties=entry.raw or {}))
+
+    def replace_table(
+        self, entry: TableEntry, properties: Mapping[str, str], columns: tuple[Column, ...] | None
+    ) -> None:
+        raise CatalogError(Code.UNSUPPORTED, "tables of a Lance REST namespace are not replaced")
+
+    def save_marks(self, entry: TableEntry, marks: Marks) -> bool:
+        return False  # `update_table` does
+
+    def rename_table(self, entry: TableEntry, ident: Ident) -> None:
+        raise CatalogError(Code.UNSUPPORTED, "the Lance REST protocol has no rename of a table that servers implement")
+
+    def drop_table(self, entry: TableEntry) -> None:
+        """The note of where the data is stays: the server chose the place, and only it would know. It names no owner,
+        because the next table at that name and place may be a stranger's. Where the server itself shows our marks the
+        note is made first; where only our record holds them (it has the place too), it follows, so that a removal that
+        was cut off can be ended."""
+        record = self._inventory.find("Table", entry.ident)
+        if record is None or not record.owns(entry.location):
+            self._disown(entry.ident, entry.location)
+            self._api.deregister(entry.ident)
+            return
+        self._api.deregister(entry.ident)
+        try:
+            self._disown(entry.ident, entry.location)
+        except CatalogError as error:
+            error.unknown_outcome = True  # The entry has gone.
+            raise
+
+    def _disown(self, ident: Ident, location: str) -> None:
+        """Saving looks first, so a second try after a lost answer does nothing twice."""
+        record = Record(Marks(), location)
+        try:
+            self._inventory.save("Table", ident, record)
+        except CatalogError:
+            self._inventory.save("Table", ident, record)
+
+
+def _marks_only(ident: Ident, before: Mapping[str, str], after: Mapping[str, str]) -> Marks:
+    users, marks = split(after)
+    if users != split(before)[0]:
+        raise CatalogError(
+            Code.UNSUPPORTED, f"the properties of {dotted(ident)} cannot be changed in the Lance REST protocol"
+        )
+    return marks

@@ -1,0 +1,41 @@
+"""`type: unity`: a catalog on a Unity Catalog server (the open-source one; Databricks' own takes Delta tables only)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from reconciler.catalog import options as opt
+from reconciler.catalog.entry_catalog import EntryCatalog
+from reconciler.catalog.http import Http, Timeouts
+from reconciler.catalog.http_auth import bearer
+from reconciler.catalog.stats import Stats
+from reconciler.catalog.storage import open_storage
+from reconciler.catalog.unity_capabilities import unity_capabilities
+from reconciler.catalog.unity_client import UnityClient
+from reconciler.catalog.unity_records import Records
+from reconciler.catalog.unity_store import UnityStore
+
+API_PATH = "/api/2.1/unity-catalog"
+
+
+def connect(options: Mapping[str, str]) -> EntryCatalog:
+    """Time-outs are in seconds. Nothing is sent yet."""
+    catalog = opt.required(options, "catalog")
+    capabilities = unity_capabilities(options)
+    stats = Stats()
+    token = opt.text(options, "auth_token")
+    api_path = opt.text(options, "api_path") or API_PATH
+    http = Http(
+        f"{opt.address(options, 'endpoint')}/{api_path.strip('/')}",
+        timeouts=Timeouts(
+            connect=opt.number(options, "connect_timeout", 10), read=opt.number(options, "read_timeout", 60)
+        ),
+        max_retries=opt.number(options, "max_retries", 3),
+        parallel=capabilities.max_parallelism,
+        auth=bearer(token) if token is not None else None,
+        verify=opt.tls(options),
+        stats=stats,
+    )
+    storage = opt.under(options, opt.STORAGE)
+    records = Records(open_storage(opt.text(options, "root") or ".", storage), catalog)
+    return EntryCatalog(UnityStore(UnityClient(http), records, capabilities, catalog), storage, stats)

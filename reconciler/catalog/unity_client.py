@@ -1,0 +1,171 @@
+"""The calls of the Unity Catalog REST API that a catalog of Lance tables needs, and what its errors mean.
+
+Errors are told apart by `error_code`, never by status: 0.4.1 and later answer 400 where older servers answer 409. An
+answer without an `error_code` is not Unity's (a wrong `api_path`, a proxy), so a 404 of that kind is never absence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import quote
+
+from reconciler.catalog.http import Http, Reply, message_of
+from reconciler.model.errors import CatalogError, Code
+from reconciler.model.ident import Ident, Kind
+
+Wire = dict[str, Any]
+KINDS = {"tables": "tables", "volumes": "volumes", "functions": "functions", "models": "registered_models"}
+"""What a schema can hold: the path of each kind and the key of its list."""
+_MISSING = frozenset(
+    ["CATALOG_NOT_FOUND", "SCHEMA_NOT_FOUND", "TABLE_NOT_FOUND", "NOT_FOUND", "RESOURCE_DOES_NOT_EXIST",
+     "CATALOG_DOES_NOT_EXIST", "SCHEMA_DOES_NOT_EXIST", "TABLE_DOES_NOT_EXIST"]
+)  # fmt: skip
+_CODES = {
+    "INVALID_ARGUMENT": Code.INVALID_INPUT, "INVALID_PARAMETER_VALUE": Code.INVALID_INPUT,
+    "OUT_OF_RANGE": Code.INVALID_INPUT, "UNSUPPORTED_TABLE_FORMAT": Code.INVALID_INPUT,
+    "CATALOG_NOT_FOUND": Code.NAMESPACE_NOT_FOUND, "SCHEMA_NOT_FOUND": Code.NAMESPACE_NOT_FOUND,
+    "CATALOG_DOES_NOT_EXIST": Code.NAMESPACE_NOT_FOUND, "SCHEMA_DOES_NOT_EXIST": Code.NAMESPACE_NOT_FOUND,
+    "TABLE_NOT_FOUND": Code.TABLE_NOT_FOUND, "TABLE_DOES_NOT_EXIST": Code.TABLE_NOT_FOUND,
+    "CATALOG_ALREADY_EXISTS": Code.NAMESPACE_ALREADY_EXISTS, "SCHEMA_ALREADY_EXISTS": Code.NAMESPACE_ALREADY_EXISTS,
+    "TABLE_ALREADY_EXISTS": Code.TABLE_ALREADY_EXISTS, "FAILED_PRECONDITION": Code.INVALID_TABLE_STATE,
+    "INVALID_STATE": Code.INVALID_TABLE_STATE, "ABORTED": Code.CONCURRENT_MODIFICATION,
+    "UNAUTHENTICATED": Code.UNAUTHENTICATED, "PERMISSION_DENIED": Code.PERMISSION_DENIED,
+    "RESOURCE_EXHAUSTED": Code.THROTTLING, "REQUEST_LIMIT_EXCEEDED": Code.THROTTLING,
+    "UNIMPLEMENTED": Code.UNSUPPORTED, "INTERNAL": Code.INTERNAL, "DATA_LOSS": Code.INTERNAL,
+    "UNAVAILABLE": Code.SERVICE_UNAVAILABLE, "DEADLINE_EXCEEDED": Code.SERVICE_UNAVAILABLE,
+    "TEMPORARILY_UNAVAILABLE": Code.SERVICE_UNAVAILABLE,
+}  # fmt: skip
+_BY_KIND: dict[str, dict[Kind, Code]] = {
+    "NOT_FOUND": {"Namespace": Code.NAMESPACE_NOT_FOUND, "Table": Code.TABLE_NOT_FOUND},
+    "ALREADY_EXISTS": {"Namespace": Code.NAMESPACE_ALREADY_EXISTS, "Table": Code.TABLE_ALREADY_EXISTS},
+}
+_BY_KIND["RESOURCE_DOES_NOT_EXIST"] = _BY_KIND["NOT_FOUND"]
+_BY_KIND["RESOURCE_ALREADY_EXISTS"] = _BY_KIND["ALREADY_EXISTS"]
+
+
+class UnityClient:
+    def __init__(self, http: Http) -> None:
+        self._http = http
+
+    @property
+    def where(self) -> str:
+        return self._http.base
+
+    def close(self) -> None:
+        self._http.close()
+
+    # reads
+
+    def catalog(self, name: str) -> Wire | None:
+        return self._one(f"/catalogs/{_part(name)}", "Namespace")
+
+    def schema(self, ident: Ident) -> Wire | None:
+        return self._one(f"/schemas/{_part('.'.join(ident))}", "Namespace")
+
+    def table(self, ident: Ident) -> Wire | None:
+        return self._one(f"/tables/{_part('.'.join(ident))}", "Table")
+
+    def schemas(self, catalog: str) -> Iterator[list[Wire]]:
+        return self._pages("/schemas", "schemas", {"catalog_name": catalog})
+
+    def inside(self, kind: str, ident: Ident) -> Iterator[list[Wire]]:
+        """Page by page. A server that does not have such objects at all, and so no such path, has none in here: the
+        drop of a schema is refused by the server itself while anything is in it, so nothing rests on this alone."""
+        params = {"catalog_name": ident[0], "schema_name": ident[1]}
+        return self._pages(f"/{kind}", KINDS[kind], params, optional=kind != "tables")
+
+    def _one(self, path: str, kind: Kind) -> Wire | None:
+        reply = self._http.get(path)
+        if reply.ok and isinstance(reply.body, dict):
+            return reply.body
+        if reply.status == 404 and error_code(reply) in _MISSING:
+            if error_code(reply) == "CATALOG_NOT_FOUND" and not path.startswith("/catalogs"):
+                raise self.error(reply, f"GET {path}", kind)
+            return None
+        raise self.error(reply, f"GET {path}", kind)
+
+    def _pages(self, path: str, key: str, params: Mapping[str, str], optional: bool = False) -> Iterator[list[Wire]]:
+        """Until there is no token: with authorization on, a page may be empty and not the last. `max_results=0` is the
+        longest page that the server has. Every page names its list, also an empty one: an answer without it says
+        nothing, least of all that nothing is there."""
+        seen: set[str] = set()
+        token, doing = "", f"GET {path} of {'.'.join(params.values())}"
+        while True:
+            asked = {**params, "max_results": "0", **({"page_token": token} if token else {})}
+            reply = self._http.get(path, asked)
+            if optional and not token and reply.status in (404, 501) and error_code(reply) in ("", "UNIMPLEMENTED"):
+                return
+            if not reply.ok:
+                raise self.error(reply, doing, "Namespace")
+            body = reply.body
+            page = body.get(key) if isinstance(body, dict) else None
+            if not isinstance(page, list):
+                raise CatalogError(Code.INTERNAL, f"{doing}: the answer is not a page of {key}: check spec.api_path")
+            yield [item for item in page if isinstance(item, dict)]
+            token = body.get("next_page_token") or ""
+            if not token:
+                return
+            if token in seen:
+                raise CatalogError(Code.INTERNAL, f"{doing}: the server gives the page {token!r} again and again")
+            seen.add(token)
+
+    # writes
+
+    def create_schema(self, body: Wire) -> None:
+        self._send("POST", "/schemas", body, "Namespace")
+
+    def update_schema(self, ident: Ident, body: Wire) -> None:
+        self._send("PATCH", f"/schemas/{_part('.'.join(ident))}", body, "Namespace")
+
+    def delete_schema(self, ident: Ident) -> None:
+        """Never with `force`: the server then refuses while anything is inside."""
+        self._send("DELETE", f"/schemas/{_part('.'.join(ident))}", None, "Namespace")
+
+    def create_table(self, body: Wire) -> None:
+        self._send("POST", "/tables", body, "Table")
+
+    def delete_table(self, ident: Ident) -> None:
+        self._send("DELETE", f"/tables/{_part('.'.join(ident))}", None, "Table")
+
+    def _send(self, method: str, path: str, body: Wire | None, kind: Kind) -> None:
+        reply = self._http.send(method, path, body)
+        if not reply.ok:
+            raise self.error(reply, f"{method} {path}", kind, creating=method == "POST")
+
+    # errors
+
+    def error(self, reply: Reply, doing: str, kind: Kind, *, creating: bool = False) -> CatalogError:
+        word = error_code(reply)
+        code = _CODES.get(word) or _BY_KIND.get(word, {}).get(kind)
+        if word.endswith("_CONFLICT"):
+            code = Code.CONCURRENT_MODIFICATION
+        if word == "FAILED_PRECONDITION" and kind == "Namespace":
+            code = Code.NAMESPACE_NOT_EMPTY
+        if creating and code is Code.TABLE_NOT_FOUND:
+            code = Code.NAMESPACE_NOT_FOUND
+        error = self._http.error(reply, doing, code=code)
+        if creating and kind == "Table" and code is Code.INVALID_INPUT and _only_delta(reply):
+            return CatalogError(
+                Code.UNSUPPORTED,
+                f"{error.message}. This server registers Delta tables only, as Databricks' own does: Lance tables need "
+                "the open-source server",
+            )
+        if not word and reply.status == 404:
+            hint = "this is not an answer of Unity Catalog: check spec.endpoint and spec.api_path"
+            return CatalogError(Code.INTERNAL, f"{error.message}: {hint}")
+        return error
+
+
+def error_code(reply: Reply) -> str:
+    """Empty when the answer is not one of Unity's errors."""
+    word = reply.body.get("error_code") if isinstance(reply.body, dict) else None
+    return word if isinstance(word, str) else ""
+
+
+def _only_delta(reply: Reply) -> bool:
+    return "DELTA" in message_of(reply).upper() and error_code(reply) != "INVALID_ARGUMENT"
+
+
+def _part(name: str) -> str:
+    return quote(name, safe="")

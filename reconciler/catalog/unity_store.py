@@ -1,0 +1,358 @@
+"""Unity Catalog as an EntryStore: one catalog, its schemas, and their EXTERNAL tables with `table_type=lance`.
+
+There is no update of a table, so a replacement is DELETE and POST. Before the DELETE the whole entry is written down
+(`unity_records`). A run that dies in between leaves a table that is not in the catalog while its data is: the next
+run attaches it by an ordinary declare, without an allow word, and what others had set on the entry comes from the
+record.
+
+The server does not keep two writers of one name apart: within a process writes of one name take turns, and after a
+create the name is read again.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+
+from reconciler.catalog.entries import BrokenEntry, Listed, NamespaceEntry, TableEntry
+from reconciler.catalog.locations import same_place
+from reconciler.catalog.marks import split
+from reconciler.catalog.unity_capabilities import LIMIT, UnityCapabilities
+from reconciler.catalog.unity_client import KINDS, UnityClient, Wire
+from reconciler.catalog.unity_entries import (
+    brought_back,
+    namespace_entry,
+    replacement,
+    restored,
+    schema_body,
+    schema_update,
+    table_body,
+    table_entry,
+)
+from reconciler.catalog.unity_records import Records
+from reconciler.catalog.unity_walk import UnityWalk, duplicates
+from reconciler.model.errors import CatalogError, Code
+from reconciler.model.ident import Ident, dotted
+from reconciler.model.observed import Scope
+from reconciler.model.state import Column, Marks
+
+_MOMENT = (0.05, 0.1, 0.2)
+_AGAIN = (0.2, 0.4, 0.8, 1.6)
+"""Seconds between the tries to make the new entry, when the old one is removed already."""
+_LONGEST = 10.0
+
+
+class UnityStore:
+    def __init__(
+        self,
+        client: UnityClient,
+        records: Records,
+        capabilities: UnityCapabilities,
+        catalog: str,
+        sleep: Callable[[float], object] = time.sleep,
+    ) -> None:
+        self.client = client
+        self.records = records
+        self._capabilities = capabilities
+        self._catalog = catalog
+        self._sleep = sleep
+        self._guard = threading.Lock()
+        self._turns: defaultdict[Ident, threading.Lock] = defaultdict(threading.Lock)
+        self._removed: dict[Ident, CatalogError] = {}
+        """Entries that this run removed, or may have, and did not make again: until the next walk a read says so."""
+        self._kept: dict[Ident, frozenset[str]] = {}
+        """Keys of others that this run brought back: not shown until the next walk, for the plan did not know them."""
+
+    @property
+    def capabilities(self) -> UnityCapabilities:
+        return self._capabilities
+
+    @property
+    def where(self) -> str:
+        return f"Unity catalog {self._catalog} at {self.client.where}"
+
+    @property
+    def property_limit(self) -> int | None:
+        return LIMIT
+
+    def close(self) -> None:
+        self.client.close()
+
+    # reads
+
+    def walk(self, scope: Scope) -> Iterator[Listed]:
+        self._removed.clear()
+        self._kept.clear()
+        walk = UnityWalk(self.client, self.records, self._catalog, self._capabilities.max_parallelism)
+        return walk(scope, self.table)
+
+    def namespace(self, ident: Ident) -> NamespaceEntry | BrokenEntry | None:
+        if len(ident) not in (1, 2) or ident[0] != self._catalog:
+            return None  # There can be no such thing, and the server would call the question invalid.
+        try:
+            if len(ident) == 1:
+                return NamespaceEntry(ident) if self.client.catalog(ident[0]) is not None else None
+            wire = self.client.schema(ident)
+        except CatalogError as error:
+            return _broken("Namespace", ident, error)
+        return namespace_entry(ident, wire) if wire is not None else None
+
+    def table(self, ident: Ident) -> TableEntry | BrokenEntry | None:
+        if len(ident) != 3 or ident[0] != self._catalog:
+            return None
+        try:
+            wire = self.client.table(ident)
+            if wire is None and ident not in self._removed and self.records.replaced(ident) is not None:
+                wire = self._settled(ident)
+            if wire is not None:
+                return self._entry(ident, wire)
+        except CatalogError as error:
+            count = self._count(ident) if error.code is Code.INTERNAL else 0
+            return duplicates(ident, count) if count > 1 else _broken("Table", ident, error)
+        if ident in self._removed:
+            raise self._removed[ident]
+        return None
+
+    def _entry(self, ident: Ident, wire: Wire) -> TableEntry | BrokenEntry:
+        entry = table_entry(ident, wire, self.records.marks(str(wire.get("table_id"))))
+        kept = self._kept.get(ident)
+        if not kept or isinstance(entry, BrokenEntry):
+            return entry
+        return replace(entry, properties={k: v for k, v in entry.properties.items() if k not in kept})
+
+    def _settled(self, ident: Ident) -> Wire | None:
+        """Another run may be between the two calls of a replacement: that takes a moment, a run that died takes for
+        ever."""
+        wire = None
+        for pause in _MOMENT:
+            self._sleep(pause)
+            begun = self.records.replaced(ident) is not None
+            wire = self.client.table(ident)
+            if wire is not None or not begun:
+                break
+        return wire
+
+    def _count(self, ident: Ident) -> int:
+        """How many tables of that name the listing shows: with two, the server fails on every other question."""
+        with suppress(CatalogError):
+            return sum(w.get("name") == ident[2] for page in self.client.inside("tables", ident[:2]) for w in page)
+        return 0
+
+    def inside(self, ident: Ident) -> Sequence[str]:
+        if len(ident) == 1:
+            return [str(w["name"]) for page in self.client.schemas(ident[0]) for w in page]
+        return [str(w.get("name")) for kind in KINDS for page in self.client.inside(kind, ident) for w in page]
+
+    def last_location(self, ident: Ident) -> str | None:
+        cut = self.records.replaced(ident) or {}
+        return cut.get("storage_location") or self.records.detached(ident) or self._capabilities.location_of(ident)
+
+    # namespaces
+
+    def create_namespace(self, ident: Ident, properties: Mapping[str, str]) -> None:
+        self._need_known(ident, "Namespace")
+        self.client.create_schema(schema_body(ident, properties))
+
+    def update_namespace(self, entry: NamespaceEntry, properties: Mapping[str, str]) -> None:
+        self.client.update_schema(entry.ident, schema_update(entry, properties))
+
+    def rename_namespace(self, entry: NamespaceEntry, ident: Ident) -> None:
+        self._need_known(ident, "Namespace")
+        self.client.update_schema(entry.ident, {"new_name": ident[1]})
+
+    def drop_namespace(self, entry: NamespaceEntry) -> None:
+        """The server refuses to drop what is not empty; that is not left to it alone."""
+        if held := self.inside(entry.ident):
+            raise CatalogError(Code.NAMESPACE_NOT_EMPTY, f"schema {dotted(entry.ident)} holds {sorted(held)[0]!r}")
+        self.client.delete_schema(entry.ident)
+
+    # tables
+
+    def create_table(
+        self, ident: Ident, location: str | None, properties: Mapping[str, str], columns: tuple[Column, ...] | None
+    ) -> None:
+        self._need_known(ident, "Table")
+        if location is None:
+            raise CatalogError(Code.INVALID_INPUT, f"{dotted(ident)} needs a location: set spec.root, or `location`")
+        with self._turn(ident):
+            cut = self.records.replaced(ident)
+            if cut is None:
+                self.client.create_table(table_body(ident, location, properties, columns))
+            else:
+                self._bring_back(ident, cut, location, properties, columns)
+            self._check_single(ident)
+
+    def _bring_back(
+        self,
+        ident: Ident,
+        cut: Wire,
+        location: str,
+        properties: Mapping[str, str],
+        columns: tuple[Column, ...] | None,
+    ) -> None:
+        """Ends a replacement that was cut. For a table somewhere else the record says nothing."""
+        body = table_body(ident, location, properties, columns)
+        if same_place(str(cut.get("storage_location")), location):
+            marks = self.records.marks(str(cut.get("table_id"))) or split(cut.get("properties") or {})[1]
+            body, self._kept[ident] = brought_back(ident, cut, marks, properties, columns)
+        try:
+            self.client.create_table(body)
+        except CatalogError as error:
+            if not error.unknown_outcome or not self._is_there(ident):
+                raise
+        self._ended(ident, cut, marks=True)
+
+    def update_table(
+        self, entry: TableEntry, properties: Mapping[str, str] | None, columns: tuple[Column, ...] | None
+    ) -> None:
+        raise CatalogError(Code.UNSUPPORTED, "Unity has no update of a table: it needs `allow: [replace_table]`")
+
+    def replace_table(
+        self, entry: TableEntry, properties: Mapping[str, str], columns: tuple[Column, ...] | None
+    ) -> None:
+        ident, old = entry.ident, entry.raw
+        kept = self._kept.get(ident, frozenset()) - properties.keys()
+        if kept:
+            shown = namespace_entry(ident, old).properties
+            properties = {**{k: v for k, v in shown.items() if k in kept}, **properties}
+        with self._turn(ident):
+            self._remove(ident, old)
+            self._make_again(ident, old, replacement(entry, properties, columns))
+            self._check_single(ident)
+            self._ended(ident, old, marks=True)
+            if kept:
+                self._kept[ident] = kept
+
+    def _make_again(self, ident: Ident, old: Wire, body: Wire) -> None:
+        """The old entry is removed, so this is tried for a while. When it does not succeed, the write has an unknown
+        outcome and the next read says what has become of the table."""
+        for pause in (*_AGAIN, None):
+            try:
+                self.client.create_table(body)
+                return
+            except CatalogError as error:
+                if error.unknown_outcome and self._is_there(ident):
+                    return
+                if not error.unknown_outcome and not error.retryable:
+                    self._put_back(ident, old, error)
+                    raise
+                if pause is None:
+                    self._removed[ident] = _left(ident, old)
+                    error.unknown_outcome = True
+                    raise
+                self._sleep(max(pause, min(error.retry_after or 0.0, _LONGEST)))
+
+    def _is_there(self, ident: Ident) -> bool:
+        """After a POST whose answer was lost: with the entry in the catalog its record has no more use, and must not
+        speak for it when it is gone one day."""
+        with suppress(CatalogError):
+            return self.client.table(ident) is not None
+        return False
+
+    def _remove(self, ident: Ident, old: Wire) -> None:
+        """Writes the entry down, then removes it, if it is still that entry. Where another run does the same, the
+        quicker one ends it."""
+        first = self.records.begin(ident, old)
+        try:
+            now = self.client.table(ident)
+            if now is None or now.get("table_id") != old.get("table_id"):
+                raise _quicker(ident)
+            self.client.delete_table(ident)
+        except CatalogError as error:
+            if error.unknown_outcome and self._is_gone(ident):
+                return
+            if error.unknown_outcome:
+                self._removed[ident] = _left(ident, old)
+            elif first:
+                self._ended(ident, old)
+            raise _quicker(ident) if error.code is Code.TABLE_NOT_FOUND else error from None
+
+    def _is_gone(self, ident: Ident) -> bool:
+        with suppress(CatalogError):
+            return self.client.table(ident) is None
+        return False
+
+    def _put_back(self, ident: Ident, old: Wire, refused: CatalogError) -> None:
+        """The server does not take the new entry: the old one is made again."""
+        if refused.code is Code.TABLE_ALREADY_EXISTS:
+            self._ended(ident, old)
+            return
+        try:
+            self.client.create_table(restored(old))
+        except CatalogError as error:
+            self._removed[ident] = _left(ident, old)
+            raise CatalogError(
+                refused.code,
+                f"{refused.message}; and {dotted(ident)} could not be put back ({error.message})",
+                unknown_outcome=True,
+            ) from refused
+        self._ended(ident, old)
+
+    def _ended(self, ident: Ident, old: Wire, *, marks: bool = False) -> None:
+        """`marks`: those of the old entry are in the new one's properties now."""
+        if marks:
+            self.records.forget_marks(str(old.get("table_id")))
+        self.records.end(ident, old.get("table_id"))
+        self._removed.pop(ident, None)
+
+    def save_marks(self, entry: TableEntry, marks: Marks) -> bool:
+        self.records.save_marks(str(entry.raw.get("table_id")), marks)
+        return True
+
+    def rename_table(self, entry: TableEntry, ident: Ident) -> None:
+        raise CatalogError(Code.UNSUPPORTED, "Unity has no rename of a table")
+
+    def drop_table(self, entry: TableEntry) -> None:
+        ident = entry.ident
+        by_rule = self._capabilities.location_of(ident)
+        known = by_rule is not None and same_place(by_rule, entry.location)
+        with self._turn(ident):
+            self.records.detach(ident, None if known else entry.location)
+            self.client.delete_table(ident)
+            self.records.forget_marks(str(entry.raw.get("table_id")))
+            self.records.end(ident)
+
+    def _check_single(self, ident: Ident) -> None:
+        """Two processes that create one name at the same time both succeed on this server."""
+        found = None
+        with suppress(CatalogError):  # the caller reads it again in any case
+            found = self.table(ident)
+        if isinstance(found, BrokenEntry) and found.code is Code.INVALID_TABLE_STATE:
+            raise CatalogError(found.code, found.message)
+
+    @contextmanager
+    def _turn(self, ident: Ident) -> Iterator[None]:
+        with self._guard:
+            lock = self._turns[ident]
+        with lock:
+            yield
+
+    def _need_known(self, ident: Ident, kind: str) -> None:
+        problem = self._capabilities.ident_problem("Table" if kind == "Table" else "Namespace", ident)
+        if problem is not None:
+            raise CatalogError(Code.INVALID_INPUT, f"{dotted(ident)}: {problem}")
+
+
+def _left(ident: Ident, old: Wire) -> CatalogError:
+    return CatalogError(
+        Code.INVALID_TABLE_STATE,
+        f"the entry of {dotted(ident)} is removed and could not be made again; its data is untouched at "
+        f"{old.get('storage_location')}, and the next apply restores the entry",
+    )
+
+
+def _quicker(ident: Ident) -> CatalogError:
+    return CatalogError(
+        Code.CONCURRENT_MODIFICATION, f"somebody else has removed or replaced {dotted(ident)} just now: make a new plan"
+    )
+
+
+def _broken(kind: str, ident: Ident, error: CatalogError) -> BrokenEntry:
+    """What will not pass by waiting is a property of the object; the rest is raised, to be asked again."""
+    if error.retryable or error.code is Code.UNAUTHENTICATED or error.code is Code.NAMESPACE_NOT_FOUND:
+        raise error
+    return BrokenEntry("Table" if kind == "Table" else "Namespace", ident, error.code, error.message)

@@ -1,0 +1,115 @@
+"""A whole Unity catalog as a stream: the schemas, then one listing of tables for each, several at a time.
+
+A listing has the whole tables, so no table is asked for on its own. A page that fails leaves a gap below its schema.
+Volumes, functions and models are listed only where a drop may be planned: in schemas with an owner's mark that hold
+no declared table. Right before a drop they are listed in any case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import groupby
+
+from reconciler.catalog.entries import BrokenEntry, Listed, NamespaceEntry, OtherEntry, TableEntry
+from reconciler.catalog.spread import spread
+from reconciler.catalog.unity_client import KINDS, UnityClient, Wire
+from reconciler.catalog.unity_entries import namespace_entry, table_entry
+from reconciler.catalog.unity_records import Records, marks_file
+from reconciler.core.globs import matcher
+from reconciler.model.errors import CatalogError, Code
+from reconciler.model.ident import Ident, dotted, parent
+from reconciler.model.observed import Gap, Scope
+from reconciler.model.state import OWNER_KEY
+
+_ANY_NAME = "\x01" * 40
+
+
+class UnityWalk:
+    def __init__(self, client: UnityClient, records: Records, catalog: str, threads: int) -> None:
+        self._client = client
+        self._records = records
+        self._catalog = catalog
+        self._threads = threads
+
+    def __call__(self, scope: Scope, again: Callable[[Ident], Listed | None]) -> Iterator[Listed]:
+        """`again` reads a table that is not listed but whose replacement was begun. Raises when the schemas cannot be
+        listed."""
+        files = self._records.files()
+        replacing = self._records.replacing(files)
+        declared = {parent(t) for t in scope.detail}
+        ignored = matcher(scope.ignore)
+        jobs: list[Callable[[], Iterator[list[Listed]]]] = []
+        first = True
+        try:
+            for page in self._client.schemas(self._catalog):
+                if first:
+                    yield NamespaceEntry((self._catalog,))
+                    first = False
+                for wire in page:
+                    ident = (self._catalog, str(wire["name"]))
+                    entry = namespace_entry(ident, wire)
+                    yield NamespaceEntry(ident, entry.properties)
+                    if ignored(ident) and ignored((*ident, _ANY_NAME)):
+                        continue
+                    cut = [t for t in replacing if parent(t) == ident]
+                    jobs.append(lambda i=ident, c=cut: self._tables(i, files, c, again))  # type: ignore[misc]
+                    if OWNER_KEY in entry.properties and ident not in declared:
+                        jobs.append(lambda i=ident: self._others(i))  # type: ignore[misc]
+        except CatalogError as error:
+            if first:
+                raise
+            yield Gap((self._catalog,), error.code, error.message)
+        yield from spread(jobs, self._threads)
+
+    def _tables(
+        self, ident: Ident, files: frozenset[str], cut: list[Ident], again: Callable[[Ident], Listed | None]
+    ) -> Iterator[list[Listed]]:
+        """Two tables of one name (this server lets that happen) are next to each other: the order is by name."""
+        missing = set(cut)
+        try:
+            for name, wires in groupby(self._wires(ident), key=lambda w: str(w.get("name"))):
+                same = list(wires)
+                missing.discard((*ident, name))
+                yield [self._table((*ident, name), same, files)]
+            for table in sorted(missing):
+                entry = again(table)
+                if entry is not None:
+                    yield [entry]
+        except CatalogError as error:
+            yield [Gap(ident, error.code, error.message)]
+
+    def _wires(self, ident: Ident) -> Iterator[Wire]:
+        for page in self._client.inside("tables", ident):
+            yield from page
+
+    def _table(self, ident: Ident, same: list[Wire], files: frozenset[str]) -> Listed:
+        if len(same) > 1:
+            return duplicates(ident, len(same))
+        table_id = str(same[0].get("table_id"))
+        try:
+            marks = self._records.marks(table_id) if marks_file(table_id) in files else None
+        except CatalogError as error:
+            return BrokenEntry("Table", ident, error.code, error.message)
+        entry = table_entry(ident, same[0], marks)
+        if isinstance(entry, TableEntry):  # without the answer itself: a large catalog does not stay in memory
+            return TableEntry(ident, entry.location, entry.properties, entry.columns, entry.marks)
+        return entry
+
+    def _others(self, ident: Ident) -> Iterator[list[Listed]]:
+        try:
+            for kind in KINDS:
+                if kind != "tables":
+                    for page in self._client.inside(kind, ident):
+                        yield [OtherEntry((*ident, str(w.get("name")))) for w in page]
+        except CatalogError as error:
+            yield [Gap(ident, error.code, error.message)]
+
+
+def duplicates(ident: Ident, count: int) -> BrokenEntry:
+    return BrokenEntry(
+        "Table",
+        ident,
+        Code.INVALID_TABLE_STATE,
+        f"the server holds {count} tables named {dotted(ident)}, made by writers that ran at the same time: it can "
+        "neither read nor drop them, remove all but one in its database",
+    )
