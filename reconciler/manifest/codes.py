@@ -60,6 +60,10 @@ CODES: Final[dict[str, str]] = {
     "M413": "two renames from one object",
     "M414": "location not possible in this catalog",
     "M415": "rename of an absent object",
+    "M416": "one object, declared in two ways in catalogs at one root",
+    "M417": "user name or password in a path",
+    "M418": "property not possible in this catalog",
+    "M419": "new table without a place in this catalog",
     "M420": "duplicate column",
     "M421": "column name not possible",
     "M422": "column rename conflict",
@@ -67,6 +71,8 @@ CODES: Final[dict[str, str]] = {
     "M424": "duplicate index name",
     "M425": "index on a missing column",
     "M426": "index type does not fit the column",
+    "M427": "nested index that is not maintained",
+    "M428": "columns not possible together in this catalog",
     "M430": "reserved key",
     "M431": "description given twice",
     "M432": "declared object is ignored by the catalog",
@@ -74,4 +80,8 @@ CODES: Final[dict[str, str]] = {
     "M434": "comment given twice",
     "M435": "metadata key that Arrow or Lance interprets",
     "M436": "allow word without effect",
+    "M437": "too many loose patterns in `ignore`",
+    # M44x: what serves a catalog
+    "M440": "plug-in of a catalog type cannot be used",
+    "M441": "nothing says which part of the catalog to read",
 }

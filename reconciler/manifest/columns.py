@@ -46,7 +46,7 @@ class Columns:
                 found = simple.get(key)
                 if found is None:
                     found = self._field(doc, (*path, index), problems)
-                    if len(simple) < _CACHE_LIMIT and found is not None and found.type is not _BROKEN:
+                    if len(simple) < _CACHE_LIMIT and found is not None and found.type is not BROKEN:
                         simple[key] = found
             else:
                 found = self._field(doc, (*path, index), problems)
@@ -94,13 +94,14 @@ class Columns:
         if holes != 1:
             message = f"the type {text!r} has the word struct {holes} times; with `fields` it is there once"
             problems.append(Problem("M211", (*path, "type"), message, "write struct, or list<struct>"))
-            return _BROKEN
+            return BROKEN
         outer = _parse(_BARE_STRUCT.sub(lambda _: _HOLE, text), (*path, "type"), problems)
         return _fill(outer, children)
 
 
 _SIMPLE = frozenset({"name", "type", "nullable"})
-_BROKEN = Scalar("null")
+BROKEN = Scalar("null")
+"""The type of a column whose own could not be read; told apart from a real `null` by identity."""
 
 
 def _parse(text: str, path: Path, problems: list[Problem]) -> ArrowType:
@@ -114,7 +115,7 @@ def _parse(text: str, path: Path, problems: list[Problem]) -> ArrowType:
             hint = "known types: " + ", ".join(KNOWN_NAMES)
         shown = text.replace(_HOLE, "struct")
         problems.append(Problem("M211", path, f"type {shown!r}: {error}", hint, offset=error.position))
-        return _BROKEN
+        return BROKEN
 
 
 def _fill(type_: ArrowType, children: Struct) -> ArrowType:

@@ -9,7 +9,7 @@ from typing import Any
 
 from reconciler.manifest.columns import Columns
 from reconciler.manifest.ignore_paths import check_ignore_differences
-from reconciler.manifest.index_rules import check_indexes
+from reconciler.manifest.index_rules import check_indexes, warn_of_nested
 from reconciler.manifest.problem import Problem
 from reconciler.manifest.reserved_keys import check_reserved
 from reconciler.manifest.table_rules import check_properties, check_schema
@@ -28,7 +28,7 @@ def _adapter() -> Any:
     from reconciler.manifest.documents import AnyDocument
 
     adapter: TypeAdapter[Any] = TypeAdapter(AnyDocument)
-    return adapter
+    return adapter.validator
 
 
 def convert(value: Any, source: Source, columns: Columns, problems: list[Problem]) -> Declared:
@@ -101,7 +101,10 @@ def _table(document: Any, source: Source, columns: Columns, problems: list[Probl
         complete = False
     indexes = tuple(_index(i) for i in spec.indexes or ())
     if indexes:
-        check_indexes(indexes, fields if complete else None, problems)
+        before = len(problems)
+        check_indexes(indexes, fields, problems)
+        if len(problems) == before:
+            warn_of_nested(indexes, problems)
     for key, mapping in (("config", spec.config), ("schemaMetadata", spec.schemaMetadata)):
         if mapping:
             check_reserved(mapping, ("spec", key), problems)

@@ -2,48 +2,85 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 
-from reconciler.core.globs import matches
+from reconciler.core.globs import Finder
+from reconciler.core.uris import holds_userinfo
+from reconciler.manifest.backend_rules import check_backend
 from reconciler.manifest.locations import contains, normal
-from reconciler.manifest.registry import Entry, Registry
+from reconciler.manifest.nearest import MOST, nearest
+from reconciler.manifest.problem import Problem
+from reconciler.manifest.registry import CatalogEntry, Entry, Registry
+from reconciler.manifest.same_root import check_same_root
+from reconciler.manifest.schema_files import catalog_types, is_secret
 from reconciler.model.capabilities import Capabilities
 from reconciler.model.desired import CatalogSpec, DesiredTable
+from reconciler.model.errors import CatalogError
 from reconciler.model.ident import Ident, dotted
 
 CapabilitiesOf = Callable[[CatalogSpec], Capabilities | None]
 _ID = ("metadata", "id")
+_USERINFO = "a user name or a password (scheme://user:password@host)"
+MAX_LOOSE = 30
 
 
 def check(registry: Registry, capabilities_of: CapabilitiesOf | None) -> None:
-    names = [*registry.catalogs, *registry.broken_catalogs]
+    names = {*registry.catalogs, *registry.broken_catalogs}
+    guesses = MOST
+    with_password = _userinfo(registry)
     for catalog in sorted({*registry.namespaces, *registry.tables}):
         namespaces = registry.namespaces.get(catalog, {})
         tables = registry.tables.get(catalog, {})
         if not registry.known_catalog(catalog):
-            _unknown_catalog(catalog, names, [*namespaces.values(), *tables.values()])
-        _hierarchy(registry, catalog, namespaces, tables)
+            guesses -= len(names)
+            near = nearest(catalog, sorted(names)) if guesses >= 0 else None
+            _unknown_catalog(catalog, near, [*namespaces.values(), *tables.values()])
+        found = registry.catalogs.get(catalog)
+        capabilities = None
+        if found is not None and capabilities_of is not None and catalog not in with_password:
+            capabilities = _asked(found, capabilities_of)
+        _hierarchy(registry, catalog, capabilities)
         _renames(namespaces)
         _renames(tables)
-        found = registry.catalogs.get(catalog)
-        if found is not None:
-            _ignored(found.spec, [*namespaces.values(), *tables.values()])
-            _allowed_in_vain(found.spec, [*namespaces.values(), *tables.values()])
-            capabilities = capabilities_of(found.spec) if capabilities_of else None
-            if capabilities is not None:
-                _backend(capabilities, [*namespaces.values(), *tables.values()])
+        if capabilities is not None:
+            check_backend(capabilities, [*namespaces.values(), *tables.values()])
+    for name, entry in registry.catalogs.items():
+        objects = (registry.namespaces.get(name, {}), registry.tables.get(name, {}))
+        _ignored(entry, [e for store in objects for e in store.values()])
     _locations(registry)
+    check_same_root(registry)
 
 
-def _unknown_catalog(catalog: str, names: list[str], entries: list[Entry]) -> None:
-    near = difflib.get_close_matches(catalog, names, 1, 0.5)
-    hint = f"did you mean {near[0]}?" if near else "declare it with a document of kind Catalog"
+def _asked(catalog: CatalogEntry, capabilities_of: CapabilitiesOf) -> Capabilities | None:
+    try:
+        return capabilities_of(catalog.spec)
+    except CatalogError as error:
+        catalog.report(Problem("M440", ("spec", "type"), error.message, "tell the author of the plug-in"))
+        return None
+
+
+def _userinfo(registry: Registry) -> set[str]:
+    """The catalogs with an address or path that holds a user name or a password: it would be printed, logged and saved
+    with every plan. The message never repeats it. A plug-in knows best what its keys hold."""
+    found: set[str] = set()
+    for name, entry in registry.catalogs.items():
+        type_ = entry.spec.type
+        for key, value in entry.spec.options.items() if type_ in catalog_types() else ():
+            if isinstance(value, str) and holds_userinfo(value) and not is_secret(key, type_):
+                found.add(name)
+                hint = "give them as `storage.*`" if key in ("path", "root") else "give them in the options made for it"
+                entry.report(Problem("M417", ("spec", key), f"`spec.{key}` holds {_USERINFO}", hint))
+    return found
+
+
+def _unknown_catalog(catalog: str, near: str | None, entries: list[Entry]) -> None:
+    hint = f"did you mean {near}?" if near else "declare it with a document of kind Catalog"
     for entry in entries:
         entry.error("M402", ("metadata", "catalog"), f"the catalog {catalog!r} is not declared", hint)
 
 
-def _hierarchy(registry: Registry, catalog: str, namespaces: dict[Ident, Entry], tables: dict[Ident, Entry]) -> None:
+def _hierarchy(registry: Registry, catalog: str, capabilities: Capabilities | None) -> None:
+    namespaces, tables = registry.namespaces.get(catalog, {}), registry.tables.get(catalog, {})
     missing: dict[Ident, list[Entry]] = {}
     for store in (namespaces, tables):
         for ident, entry in store.items():
@@ -76,6 +113,8 @@ def _hierarchy(registry: Registry, catalog: str, namespaces: dict[Ident, Entry],
                 "M405", _ID, f"a namespace of this name is declared at {other.declared.source}", "rename one of them"
             )
     for parent, entries in missing.items():
+        if capabilities is not None and capabilities.ident_problem("Namespace", parent) is not None:
+            continue  # A warehouse, say: it cannot be declared.
         first = min(entries, key=lambda e: e.declared.source)
         more = f" (and {len(entries) - 1} more below it)" if len(entries) > 1 else ""
         first.warning(
@@ -150,57 +189,26 @@ def _circles(entries: dict[Ident, Entry]) -> dict[Ident, list[Ident]]:
     return found
 
 
-def _ignored(spec: CatalogSpec, entries: list[Entry]) -> None:
-    for pattern in spec.management.ignore:
-        for entry in entries:
-            if matches(pattern, entry.declared.ident):
-                entry.error(
-                    "M432",
-                    _ID,
-                    f"{dotted(entry.declared.ident)} is ignored by {pattern!r} in `management.ignore` "
-                    f"of catalog {spec.name!r} ({spec.source})",
-                    "change the pattern, or remove this document",
-                )
-
-
-_VAIN_IN_DIR = {
-    "replace_table": "tables are altered in place there",
-    "drop_namespace": "an empty namespace is dropped without it, any other one never",
-    "purge_data": "data is never deleted by this version",
-}
-
-
-def _allowed_in_vain(spec: CatalogSpec, entries: list[Entry]) -> None:
-    """A warning: the manifest asks for something that this catalog will never do, and should not be trusted to."""
-    if spec.type != "dir":
+def _ignored(catalog: CatalogEntry, entries: list[Entry]) -> None:
+    """Loose patterns are tried on every object, declared or live, one by one: so their number is bounded."""
+    spec = catalog.spec
+    if not spec.management.ignore:
+        return
+    finder = Finder(spec.management.ignore)
+    if len(finder.loose) > MAX_LOOSE:
+        path = ("spec", "management", "ignore", spec.management.ignore.index(finder.loose[MAX_LOOSE]))
+        message = f"more than {MAX_LOOSE} patterns of `ignore` have a wildcard that is not their last name"
+        catalog.report(Problem("M437", path, message, "write names, with at most `.*` or `.**` after them"))
         return
     for entry in entries:
-        for index, word in enumerate(entry.declared.allow):
-            why = _VAIN_IN_DIR.get(word)
-            if why is not None:
-                message = f"`{word}` has no effect in a catalog of type dir: {why}"
-                entry.warning("M436", ("spec", "allow", index), message, "remove the word")
-
-
-def _backend(capabilities: Capabilities, entries: list[Entry]) -> None:
-    verdicts: dict[object, str | None] = {}
-    for entry in entries:
-        declared = entry.declared
-        problem = capabilities.ident_problem(entry.kind, declared.ident)
-        if problem:
-            entry.error("M408", _ID, f"{dotted(declared.ident)}: {problem}")
-        if not isinstance(declared, DesiredTable):
-            continue
-        if declared.location is not None:
-            problem = capabilities.location_problem(declared.ident, declared.location)
-            if problem:
-                entry.error("M414", ("spec", "location"), problem)
-        for index, field in enumerate(declared.fields or ()):
-            if field.type not in verdicts:
-                verdicts[field.type] = capabilities.type_problem(field.type)
-            problem = verdicts[field.type]
-            if problem:
-                entry.error("M423", ("spec", "schema", index, "type"), f"column {field.name!r}: {problem}")
+        for pattern in finder.find(entry.declared.ident):
+            entry.error(
+                "M432",
+                _ID,
+                f"{dotted(entry.declared.ident)} is ignored by {pattern!r} in `management.ignore` "
+                f"of catalog {spec.name!r} ({spec.source})",
+                "change the pattern, or remove this document",
+            )
 
 
 def _locations(registry: Registry) -> None:
@@ -211,7 +219,12 @@ def _locations(registry: Registry) -> None:
         placed: list[tuple[str, Entry]] = []
         for entry in tables.values():
             declared = entry.declared
-            if isinstance(declared, DesiredTable) and declared.location is not None and not declared.absent:
+            if not isinstance(declared, DesiredTable) or declared.location is None:
+                continue
+            if holds_userinfo(declared.location):
+                message = f"`spec.location` holds {_USERINFO}"
+                entry.error("M417", ("spec", "location"), message, "leave them out: the catalog's `storage.*` has them")
+            elif not declared.absent:
                 place = normal(declared.location, root)
                 placed.append((place, entry))
                 places.setdefault(place, []).append(entry)

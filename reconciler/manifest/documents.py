@@ -7,112 +7,46 @@ takes 20.0 for 20, so the model does too.
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Discriminator,
-    Field,
-    StringConstraints,
-    model_validator,
-)
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, StringConstraints
 
+from reconciler.manifest.catalog_documents import ABSENT, AnyCatalog, Element, NonEmpty, Strict, whole
 from reconciler.model.desired import AllowWord
 
 API_VERSION = "reconciler.lance/v1"
 
 
-ABSENT: Any = None
-"""The default of lists and mappings: pydantic deep-copies a mutable default for every document. A null that is
-written is refused, because defaults are not validated and values are."""
-
-
-def _whole(value: object) -> object:
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _number(value: object) -> object:
-    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, hide_input_in_errors=True)
-
-
 CatalogName = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
-Element = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f\x7f]*$")]
 Id = Annotated[list[Element], Field(min_length=1, max_length=32)]
-NonEmpty = Annotated[str, StringConstraints(min_length=1)]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=255)]
 TypeText = Annotated[str, StringConstraints(min_length=1, max_length=65536)]
 Strings = dict[NonEmpty, str]
-Flag = bool | Annotated[str, StringConstraints(pattern=r"^\$\{(env|file):[^}]*\}$")]
-Count = Annotated[int, BeforeValidator(_whole), Field(ge=0, le=2**31 - 1)]
-Positive = Annotated[int, BeforeValidator(_whole), Field(ge=1, le=2**31 - 1)]
-Bits = Annotated[int, BeforeValidator(_whole), Field(ge=1, le=16)]
-Level = Annotated[int, BeforeValidator(_whole), Field(ge=1, le=64)]
+Positive = Annotated[int, BeforeValidator(whole), Field(ge=1, le=2**31 - 1)]
+Bits = Annotated[int, BeforeValidator(whole), Field(ge=1, le=16)]
+Level = Annotated[int, BeforeValidator(whole), Field(ge=1, le=64)]
 
 
-class Thresholds(_Strict):
-    deletes: Count = 10
-    deletePercent: Annotated[float, BeforeValidator(_number), Field(ge=0, le=100)] = 20.0
-
-
-class ManagementSpec(_Strict):
-    owner: Element = "default"
-    adopt: bool = False
-    ignore: list[NonEmpty] = ABSENT
-    thresholds: Thresholds = Thresholds()
-
-
-_STORAGE = re.compile(r"^storage\.")
-
-
-class DirCatalog(_Strict):
-    model_config = ConfigDict(extra="allow")
-    __pydantic_extra__: dict[str, str]
-
-    type: Literal["dir"]
-    path: NonEmpty
-    manifest_enabled: Flag | None = None
-    dir_listing_enabled: Flag | None = None
-    plain_folders: Flag | None = None
-    management: ManagementSpec | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _flat_keys(cls, data: Any) -> Any:
-        """Further keys are storage options; and a key that is written has a value."""
-        if isinstance(data, dict):
-            for key, value in data.items():
-                if (key not in cls.model_fields and not _STORAGE.search(key)) or value is None:
-                    raise ValueError(f"unknown key or missing value: {key}")
-        return data
-
-
-class CatalogMetadata(_Strict):
+class CatalogMetadata(Strict):
     name: CatalogName
 
 
-class ObjectMetadata(_Strict):
+class ObjectMetadata(Strict):
     catalog: CatalogName
     id: Id
 
 
-class _Document(_Strict):
+class _Document(Strict):
     apiVersion: Literal["reconciler.lance/v1"]
 
 
 class CatalogDocument(_Document):
     kind: Literal["Catalog"]
     metadata: CatalogMetadata
-    spec: DirCatalog
+    spec: AnyCatalog
 
 
-class _ObjectSpec(_Strict):
+class _ObjectSpec(Strict):
     description: str = ""
     properties: Strings = ABSENT
     state: Literal["present", "absent"] = "present"
@@ -141,7 +75,7 @@ def _with_struct(text: str) -> str:
     return text
 
 
-class LeafDoc(_Strict):
+class LeafDoc(Strict):
     """A column or field as most are written. Tried first: it needs no check in Python."""
 
     name: Name
@@ -152,7 +86,7 @@ class LeafDoc(_Strict):
     renamedFrom: NonEmpty = ""
 
 
-class StructDoc(_Strict):
+class StructDoc(Strict):
     name: Name
     type: Annotated[TypeText, AfterValidator(_with_struct)] = "struct"
     nullable: bool = True
@@ -162,7 +96,7 @@ class StructDoc(_Strict):
     fields: Annotated[list[FieldDoc], Field(min_length=1)]
 
 
-class Backfill(_Strict):
+class Backfill(Strict):
     sql: NonEmpty
 
 
@@ -189,11 +123,11 @@ ColumnDoc = Annotated[
 ]
 
 
-class NoParams(_Strict):
+class NoParams(Strict):
     pass
 
 
-class InvertedParams(_Strict):
+class InvertedParams(Strict):
     with_position: bool = False
     base_tokenizer: NonEmpty = "simple"
     language: NonEmpty = "English"
@@ -207,7 +141,7 @@ class InvertedParams(_Strict):
     prefix_only: bool = False
 
 
-class FlatParams(_Strict):
+class FlatParams(Strict):
     metric: Literal["l2", "cosine", "dot", "hamming"] = "l2"
     num_partitions: Positive = 1
 
@@ -234,7 +168,7 @@ class HnswPqParams(HnswSqParams):
     num_sub_vectors: Positive
 
 
-class _Index(_Strict):
+class _Index(Strict):
     column: NonEmpty
     name: Name = ""
 

@@ -1,7 +1,7 @@
 """Live state -> manifests. What is written here loads back equal; what cannot be written becomes a comment.
 
-The catalog chooses locations (they are not written), the owner is the catalog document's, and our own marks are not
-emitted, except `protect: true`.
+A location is written only where no rule leads to it and a manifest may give it. The owner is the catalog document's,
+and our own marks are not emitted, except `protect: true`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from typing import Any
 
+from reconciler.core.uris import holds_userinfo, place_of
 from reconciler.manifest.columns import Columns
 from reconciler.manifest.convert import convert
 from reconciler.manifest.emit_columns import Doc, column
@@ -19,6 +20,7 @@ from reconciler.manifest.problem import Problem
 from reconciler.manifest.schema_check import accepts
 from reconciler.manifest.schema_files import schema
 from reconciler.model.arrow import ArrowType, Field
+from reconciler.model.capabilities import is_container
 from reconciler.model.desired import CatalogSpec
 from reconciler.model.diagnostic import Source
 from reconciler.model.ident import Ident, Kind, dotted
@@ -35,6 +37,8 @@ from reconciler.model.state import (
 
 TypeProblem = Callable[[ArrowType], str | None]
 IdentProblem = Callable[[Kind, Ident], str | None]
+PropertyProblem = Callable[[Kind, str, str], str | None]
+SchemaProblem = Callable[[Sequence[Field]], str | None]
 API_VERSION = "reconciler.lance/v1"
 
 
@@ -55,18 +59,29 @@ def export(
     snapshot: Snapshot,
     type_problem: TypeProblem | None = None,
     ident_problem: IdentProblem | None = None,
+    property_problem: PropertyProblem | None = None,
+    schema_problem: SchemaProblem | None = None,
+    *,
+    with_catalog: bool = True,
 ) -> Emitted:
-    """One YAML text: the Catalog document, then namespaces and tables by identifier.
+    """One YAML text: the Catalog document (unless it is elsewhere), then namespaces and tables by identifier.
 
-    The two functions are the backend's: what `validate` would refuse is left out here, so that one odd table does not
+    The functions are the backend's: what `validate` would refuse is left out here, so that one odd table does not
     make the whole file invalid.
     """
-    writer = _Writer(catalog.name, type_problem or _no_problem, ident_problem or _no_problem)
-    parts = [_dump(catalog_document(catalog))]
+    writer = _Writer(
+        catalog.name,
+        type_problem or _no_problem,
+        ident_problem or _no_problem,
+        property_problem or _no_problem,
+        schema_problem or _no_problem,
+    )
+    parts = [_dump(catalog_document(catalog))] if with_catalog else []
     for ident, found in sorted(snapshot.namespaces.items()):
-        parts.append(writer.object("Namespace", ident, found))
+        if not is_container(writer.ident_problem, ident):
+            parts.append(writer.object("Namespace", ident, found))
     for ident, table in sorted(snapshot.tables.items()):
-        parts.append(writer.object("Table", ident, table))
+        parts.append(writer.object("Table", ident, table, snapshot.chosen_places.get(ident)))
     return Emitted("---\n".join(p for p in parts if p), tuple(writer.warnings))
 
 
@@ -82,13 +97,25 @@ def catalog_document(catalog: CatalogSpec) -> Doc:
 
 
 class _Writer:
-    def __init__(self, catalog: str, type_problem: TypeProblem, ident_problem: IdentProblem) -> None:
+    def __init__(
+        self,
+        catalog: str,
+        type_problem: TypeProblem,
+        ident_problem: IdentProblem,
+        property_problem: PropertyProblem,
+        schema_problem: SchemaProblem,
+    ) -> None:
         self.catalog = catalog
         self.type_problem = type_problem
         self.ident_problem = ident_problem
+        self.property_problem = property_problem
+        self.schema_problem = schema_problem
         self.warnings: list[str] = []
+        self.used: set[str] = set()
 
-    def object(self, kind: Kind, ident: Ident, found: Present | Detached | Unreadable) -> str:
+    def object(
+        self, kind: Kind, ident: Ident, found: Present | Detached | Unreadable, location: str | None = None
+    ) -> str:
         name = f"{kind.lower()} {dotted(ident)}"
         if isinstance(found, Unreadable):
             return self._missing(f"{name} could not be read: {found.code.title}: {found.message}")
@@ -96,7 +123,11 @@ class _Writer:
             return _comment(f"{name} is not in the catalog; its data is at {found.location}")
         notes = _Notes()
         state = found.state
-        spec = self._table_spec(state, notes) if isinstance(state, TableState) else _common_spec(state)
+        spec = self._common_spec(kind, state, notes)
+        if location is not None:
+            self._location(location, spec, notes)
+        if isinstance(state, TableState):
+            self._table_spec(state, spec, notes)
         document = _document(kind, self.catalog, ident, spec)
         reason = self.ident_problem(kind, ident) or _why_not(document)
         if reason is not None:
@@ -109,11 +140,35 @@ class _Writer:
         self.warnings.append(_line(text))
         return _comment(text)
 
-    def _table_spec(self, state: TableState, notes: _Notes) -> Doc:
-        spec = _common_spec(state)
+    def _common_spec(self, kind: Kind, state: NamespaceState | TableState, notes: _Notes) -> Doc:
+        spec: Doc = {}
+        properties = _unreserved(state.properties)
+        for key, value in list(properties.items()):
+            if problem := self.property_problem(kind, key, value):
+                notes.warnings.append(f"the property {key!r} is left out: {problem}")
+                del properties[key]
+        if DESCRIPTION_KEY in properties:
+            spec["description"] = properties.pop(DESCRIPTION_KEY)
+        if properties:
+            spec["properties"] = properties
+        if state.marks.protect:
+            spec["protect"] = True
+        return spec
+
+    def _location(self, location: str, spec: Doc, notes: _Notes) -> None:
+        """Once per place: two tables of a catalog at one place would make the file invalid."""
+        if holds_userinfo(location):
+            notes.warnings.append("the location is left out: it holds a user name or a password")
+        elif place_of(location) in self.used:
+            notes.warnings.append("the location is left out: another table has the same")
+        else:
+            self.used.add(place_of(location))
+            spec["location"] = location
+
+    def _table_spec(self, state: TableState, spec: Doc, notes: _Notes) -> None:
         dataset = state.dataset
         if not isinstance(dataset, DatasetState):
-            return spec
+            return
         kept = self._columns(dataset.fields, spec, notes)
         for key, mapping in (("schemaMetadata", dataset.schema_metadata), ("config", dataset.config)):
             if unreserved := _unreserved(mapping):
@@ -121,7 +176,6 @@ class _Writer:
         indexes = [d for i in dataset.indexes if (d := _index(i, kept, notes)) is not None]
         if indexes:
             spec["indexes"] = indexes
-        return spec
 
     def _columns(self, fields: Sequence[Field], spec: Doc, notes: _Notes) -> list[Field] | None:
         """Writes the columns that a manifest can say. The others stay as they are: `schemaMode: at_least`."""
@@ -139,6 +193,9 @@ class _Writer:
                 notes.remarks.append(f"metadata of the column {field.name!r} is not managed: {', '.join(keys)}")
             kept.append(field)
             docs.append(doc)
+        if docs and (problem := self.schema_problem(kept)):
+            notes.warnings.append(f"the columns are left out: {problem}")
+            return []
         if not docs:
             return None
         spec["schema"] = docs
@@ -185,18 +242,6 @@ def _mentions_in_key(value: object) -> bool:
     if isinstance(value, dict):
         return any("${" in k or _mentions_in_key(v) for k, v in value.items())
     return isinstance(value, list) and any(_mentions_in_key(v) for v in value)
-
-
-def _common_spec(state: NamespaceState | TableState) -> Doc:
-    spec: Doc = {}
-    properties = _unreserved(state.properties)
-    if DESCRIPTION_KEY in properties:
-        spec["description"] = properties.pop(DESCRIPTION_KEY)
-    if properties:
-        spec["properties"] = properties
-    if state.marks.protect:
-        spec["protect"] = True
-    return spec
 
 
 def _unreserved(mapping: Mapping[str, str]) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from reconciler.manifest.problem import Problem
 from reconciler.model.arrow import Field, ListOf, Struct
@@ -21,6 +21,7 @@ def check_ignore_differences(
     `schema[.COLUMN[.type|.nullable|.comment|.metadata]]`. Keys may contain dots; a nested column has a dotted path,
     through lists by the word `item`. Names that are not declared are allowed: they may be live."""
     roots = _TABLE_ROOTS if kind == "Table" else _NAMESPACE_ROOTS
+    columns = {f.name: f for f in reversed(fields or ())}
     for index, path in enumerate(paths):
         root, dot, rest = path.partition(".")
         if root not in roots or bool(dot) != bool(rest) or (root == "description" and dot):
@@ -28,15 +29,15 @@ def check_ignore_differences(
             hint = f"did you mean {near[0]}?" if near and near[0] != root else "paths begin with " + ", ".join(roots)
             found: tuple[str, str] | None = (f"unknown path {path!r}", hint)
         else:
-            found = _column_problem(path, rest.split("."), fields) if root == "schema" and rest else None
+            found = _column_problem(path, rest.split("."), columns) if root == "schema" and rest else None
         if found is not None:
             problems.append(Problem("M433", ("spec", "ignoreDifferences", index), *found))
 
 
-def _column_problem(path: str, parts: list[str], fields: Sequence[Field] | None) -> tuple[str, str] | None:
+def _column_problem(path: str, parts: list[str], columns: Mapping[str, Field]) -> tuple[str, str] | None:
     if not all(parts):
         return f"the path {path!r} has an empty part", "write schema.COLUMN or schema.COLUMN.ASPECT"
-    level: Sequence[Field] = fields or ()
+    level: Sequence[Field] = [columns[parts[0]]] if parts[0] in columns else ()
     at = 0
     while at < len(parts):
         found = next((f for f in level if f.name == parts[at]), None)

@@ -13,6 +13,7 @@ from reconciler.manifest import files
 from reconciler.manifest.columns import Columns
 from reconciler.manifest.convert import convert
 from reconciler.manifest.cross_rules import CapabilitiesOf, check
+from reconciler.manifest.plugin_options import PluginTypes
 from reconciler.manifest.problem import Problem, Problems, TooMany
 from reconciler.manifest.prune import without_refused
 from reconciler.manifest.registry import CatalogEntry, Entry, Registry
@@ -46,10 +47,11 @@ def load(
     *,
     variables: Mapping[str, str] = _NOTHING,
     capabilities_of: CapabilitiesOf | None = None,
+    plugins: PluginTypes | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Loaded:
     """Reads files and folders. Nothing is raised for bad input: everything wrong is a diagnostic."""
-    loader = _Loader(Resolver(variables, environ))
+    loader = _Loader(Resolver(variables, environ), plugins or PluginTypes())
     with collection_paused():
         return _load(loader, paths, capabilities_of)
 
@@ -77,6 +79,7 @@ def _load(loader: _Loader, paths: Sequence[str], capabilities_of: CapabilitiesOf
 @dataclass
 class _Loader:
     resolver: Resolver
+    plugins: PluginTypes
     diagnostics: list[Diagnostic] = field(default_factory=list)
     registry: Registry = field(default_factory=Registry)
     columns: Columns = field(default_factory=Columns)
@@ -109,9 +112,9 @@ class _Loader:
                 return
         try:
             if references and mentions_reference(value):
-                substituted = substitute(value, document.careful(), self.resolver, problems)
+                substituted = substitute(value, document.careful, self.resolver, problems)
                 problems.references_done()
-                settle(substituted)
+                settle(substituted, document.careful)
                 value = substituted.value
             if accepts(value):
                 self._accept(sink, document, value, problems)
@@ -122,13 +125,21 @@ class _Loader:
                 if rest is None:
                     self._remember_broken(value)
                 else:
-                    self._accept(sink, document, rest, problems)
+                    problems.told(rest.unknown)
+                    self._accept(sink, document, rest.value, problems)
         except TooMany:
             self._remember_broken(value)
         for problem in problems:
             sink.problem(document, problem)
 
-    def _accept(self, sink: Sink, document: Document, value: Value, problems: Problems) -> None:
+    def _accept(self, sink: Sink, document: Document, value: Any, problems: Problems) -> None:
+        if value["kind"] == "Catalog":
+            refused = self.plugins.problems(value, document.careful)
+            for problem in refused:
+                problems.append(problem)
+            if refused:
+                self._remember_broken(value)
+                return
         self.digests.append(hashlib.sha256(_ENCODER.encode(value).encode()).digest())
         declared = convert(value, Source(sink.file, document.line, document.column), self.columns, problems)
 

@@ -16,6 +16,7 @@ def normal(location: str, root: str | None) -> str:
         text = root.rstrip("/") + "/" + text
     match = _SCHEME.match(text)
     scheme = match.group(1).lower() if match else "file"
+    scheme = {"s3a": "s3", "s3n": "s3"}.get(scheme, scheme)
     path = text[match.end() :] if match else text
     path = posixpath.normpath(path) if path else path
     return path if scheme == "file" else f"{scheme}://{path.lstrip('/')}"

@@ -53,13 +53,17 @@ class Problems(list[Problem]):
         lists = {p[:-1] for p in places if p and isinstance(p[-1], int)}  # an element decides what `metadata.id` is
         self._unresolved = frozenset(places | lists)
 
+    def told(self, places: frozenset[Path]) -> None:
+        """What is wrong there is among the problems."""
+        self._unresolved |= places
+
     def follows(self, problem: Problem) -> bool:
-        return problem.path in self._unresolved
+        return bool(self._unresolved) and problem.path in self._unresolved
 
     @property
     def identity_unknown(self) -> bool:
         """A reference in `metadata` failed: it is not known what the document is about."""
-        return any(path[:1] == ("metadata",) for path in self._unresolved)
+        return bool(self._unresolved) and any(path[:1] == ("metadata",) for path in self._unresolved)
 
 
 class ManifestError(Exception):

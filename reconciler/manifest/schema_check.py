@@ -7,14 +7,14 @@ a hostile document is bounded by the number of problems shown and not by its siz
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property, lru_cache
 from itertools import islice
 from typing import Any
 
 from reconciler.manifest.problem import Path, Problem
-from reconciler.manifest.schema_files import is_secret, schema
-from reconciler.manifest.substitute import Substituted, put
+from reconciler.manifest.schema_files import catalog_types, is_secret, schema, secret_keys
+from reconciler.manifest.substitute import Substituted, is_plain, put
 from reconciler.manifest.yaml_careful import Careful, Node
 from reconciler.manifest.yaml_scalars import Value, describe, quoted, resolve
 
@@ -28,35 +28,55 @@ _WORDS = {
     "integer": "a whole number",
     "number": "a number",
 }
+_FLAT = {"storage": "storage.KEY", "header": "header.NAME", "tls": "tls.KEY"}
 _HINTS = {("column", "description"): "comment", ("field", "description"): "comment"}
 
 
-@lru_cache(maxsize=1)
-def validator() -> Any:
-    import jsonschema_rs
+class Rules:
+    """A JSON Schema, compiled when it is first asked."""
 
-    return jsonschema_rs.validator_for(schema("manifest"))
+    def __init__(self, text: Mapping[str, Any]) -> None:
+        self.schema = text
+
+    @cached_property
+    def validator(self) -> Any:
+        import jsonschema_rs
+
+        return jsonschema_rs.validator_for(dict(self.schema))
+
+    def accepts(self, value: object) -> bool:
+        return bool(self.validator.is_valid(value))
+
+
+@lru_cache(maxsize=1)
+def published() -> Rules:
+    return Rules(schema("manifest"))
+
+
+def validator() -> Any:
+    return published().validator
 
 
 def accepts(value: Value) -> bool:
-    return bool(validator().is_valid(value))
+    return published().accepts(value)
 
 
-def settle(substituted: Substituted) -> None:
-    """Gives references that stand alone the type their place wants: only where a string was refused."""
+def settle(substituted: Substituted, careful: Callable[[], Careful]) -> None:
+    """Gives references that stand alone, unquoted, the type their place wants: only where a string was refused."""
     if not substituted.soft or accepts(substituted.value):
         return
     for error in islice(validator().iter_errors(substituted.value), 10 * MAX_ERRORS):
         path = tuple(error.instance_path)
         text = substituted.soft.get(path)
-        if text is not None and (
-            error.kind.name == "pattern" or "string" not in getattr(error.kind, "types", ["string"])
-        ):
+        if text is None or not is_plain(careful(), path):
+            continue
+        if error.kind.name == "pattern" or "string" not in getattr(error.kind, "types", ["string"]):
             put(substituted.value, path, resolve(text))
 
 
-def explain(value: Value, careful: Careful) -> Iterator[Problem]:
-    """The problems of a refused document, each once."""
+def explain(value: Value, careful: Careful, rules: Rules | None = None) -> Iterator[Problem]:
+    """The problems of a document that these rules (the published ones) refuse, each once."""
+    rules = rules or published()
     if not isinstance(value, dict):
         yield Problem("M200", (), "a manifest document is a mapping with apiVersion, kind, metadata and spec")
         return
@@ -66,23 +86,23 @@ def explain(value: Value, careful: Careful) -> Iterator[Problem]:
         )
         return
     seen: set[Problem] = set()
-    for error in islice(validator().iter_errors(value), MAX_ERRORS):
-        for problem in _problems(error, value, careful):
+    for error in islice(rules.validator.iter_errors(value), MAX_ERRORS):
+        for problem in _problems(error, value, careful, rules):
             if problem not in seen:
                 seen.add(problem)
                 yield problem
 
 
-def _problems(error: Any, value: dict[str, Value], careful: Careful) -> Iterator[Problem]:
+def _problems(error: Any, value: dict[str, Value], careful: Careful, rules: Rules) -> Iterator[Problem]:
     path: Path = tuple(error.instance_path)
     node = careful.locate(path)[1]
     kind = error.kind
-    rule = _rule(error.schema_path)
+    rule = _rule(rules, error.schema_path)
     message = str(rule.get("x-message", ""))
     where = f"`{_show(path)}`" if path else "the document"
     match kind.name:
         case "type":
-            yield _wrong_type(path, list(kind.types), node)
+            yield _wrong_type(path, list(kind.types), node, message, _is_secret_place(rules, value, path))
         case "additionalProperties":
             known = sorted(rule.get("properties", {}))
             for key in kind.unexpected:
@@ -93,11 +113,13 @@ def _problems(error: Any, value: dict[str, Value], careful: Careful) -> Iterator
                     _nearest_key(error, key, known),
                     at_key=True,
                 )
+        case "required" if error.schema_path[-1] == "dependentRequired":
+            yield _stands_alone(path, rule, value, kind.property)
         case "required":
             hint = f"add {kind.property}: …"
             yield Problem("M204", path, f"{where} needs the key {kind.property!r}", hint)
         case "enum" | "const" | "constant":
-            yield _not_one_of(path, rule, node)
+            yield _not_one_of(path, rule, None if _is_secret_place(rules, value, path) else node)
         case "minLength" | "minItems" | "minProperties":
             yield Problem("M210", path, f"{where} must not be empty", "give it a value, or remove the key")
         case "maxLength" | "maxItems":
@@ -121,37 +143,54 @@ def _show(path: Path) -> str:
     return text.removeprefix(".")
 
 
-def _rule(path: list[str | int]) -> dict[str, Any]:
+def _rule(rules: Rules, path: list[str | int]) -> dict[str, Any]:
     """The subschema that holds the keyword which failed. The path is given from the definition on."""
-    at: Any = schema("manifest")
+    at: Any = rules.schema
     for part in path[:-1]:
-        at = at[part]
+        inside = (isinstance(at, dict) and part in at) or (isinstance(at, list) and isinstance(part, int))
+        at = at[part] if inside else None  # A plug-in's schema may refer to places that are not counted that way.
     return at if isinstance(at, dict) else {}
 
 
-def _secret_place(path: Path) -> bool:
-    return len(path) == 2 and path[0] == "spec" and isinstance(path[1], str) and is_secret(path[1])
+def _is_secret_place(rules: Rules, value: dict[str, Value], path: Path) -> bool:
+    """An option of a catalog that its type's schema marks as a secret. Of a type that is not known, any of them."""
+    if len(path) != 2 or path[0] != "spec" or not isinstance(path[1], str):
+        return False
+    if rules is not published():
+        return secret_keys({**rules.schema["properties"]["spec"], "$defs": rules.schema["$defs"]})(path[1])
+    spec = value.get("spec")
+    type_ = spec.get("type") if isinstance(spec, dict) else None
+    return is_secret(path[1], type_ if isinstance(type_, str) and type_ in catalog_types() else None)
 
 
-def _wrong_type(path: Path, types: list[str], node: Node | None) -> Problem:
+def _stands_alone(path: Path, rule: dict[str, Any], value: dict[str, Value], missing: str) -> Problem:
+    """A key that makes no sense without another one."""
+    holder: Any = value
+    for part in path:
+        holder = holder[part]
+    key = next(k for k, needed in rule["dependentRequired"].items() if k in holder and missing in needed)
+    hint = f"add {missing}, or remove {key}"
+    return Problem(
+        "M209", (*path, key), f"`{_show((*path, key))}` needs the key {missing!r} beside it", hint, at_key=True
+    )
+
+
+def _wrong_type(path: Path, types: list[str], node: Node | None, form: str, secret: bool) -> Problem:
+    """`form`: in words, what the schema wants where it is more than one type."""
     where = f"`{_show(path)}`" if path else "the document"
-    wanted = " or ".join(_WORDS.get(t, t) for t in types)
+    wanted = form if form and len(types) > 1 else " or ".join(_WORDS.get(t, t) for t in types)
     if node is None:
         return Problem("M205", path, f"{where} must be {wanted}")
     if node.kind != "scalar":
         found = "a list" if node.kind == "sequence" else "a mapping"
-        hint = "write each option as its own key: storage.KEY: value" if path == ("spec", "storage") else ""
-        return Problem("M205", path, f"{where} must be {wanted}, not {found}", hint)
+        return Problem("M205", path, f"{where} must be {wanted}, not {found}")
     if node.plain and not node.text:
         return Problem("M210", path, f"{where} has no value", f"give it {wanted}, or remove the key")
-    if node.plain and "string" in types and not isinstance(resolve(node.text), str):
-        if _secret_place(path):
-            return Problem(
-                "M206", path, f"{where} is read as {describe(node.text)}, not as a string", "put it in quotes"
-            )
-        message = f"{where}: {node.text} is read as {describe(node.text)}, not as a string"
-        return Problem("M206", path, message, f"write {quoted(node.text)}")
-    if _secret_place(path):
+    if node.plain and types == ["string"] and not isinstance(resolve(node.text), str):
+        what = f"{where} is" if secret else f"{where}: {node.text} is"
+        hint = "put it in quotes" if secret else f"write {quoted(node.text)}"
+        return Problem("M206", path, f"{what} read as {describe(node.text)}, not as a string", hint)
+    if secret:
         return Problem("M205", path, f"{where} must be {wanted}")
     found = describe(node.text) if node.plain else "a string"
     hint = "write decimal digits without quotes" if {"integer", "number"} & set(types) else ""
@@ -160,16 +199,13 @@ def _wrong_type(path: Path, types: list[str], node: Node | None) -> Problem:
 
 
 def _not_one_of(path: Path, rule: dict[str, Any], node: Node | None) -> Problem:
-    options = [str(o) for o in rule.get("enum", [rule.get("const")])]
+    options = [str(o) for o in rule.get("enum", [rule.get("const", "another value")])]
     text = node.text if node is not None and node.kind == "scalar" else ""
     code = {"apiVersion": "M201", "kind": "M202"}.get(_show(path), "M207")
     if node is not None and node.kind == "scalar" and node.plain and not isinstance(resolve(text), str):
         return Problem(
             "M206", path, f"`{_show(path)}`: {text or 'an empty value'} is read as {describe(text)}", _one_of(options)
         )
-    if text in rule.get("x-planned", ()):
-        message = f"`{_show(path)}`: {text} is not supported by this version yet"
-        return Problem(code, path, message, _one_of(options))
     near = difflib.get_close_matches(text.lower(), options, 1, 0.5)
     hint = f"did you mean {near[0]}?" if near and len(options) > 1 else _one_of(options)
     return Problem(
@@ -186,8 +222,8 @@ def _nearest_key(error: Any, key: str, known: list[str]) -> str:
     special = _HINTS.get((definition, key))
     if special:
         return f"did you mean {special}?"
-    if key == "storage" and definition.startswith("catalog."):
-        return "write each option as its own key: storage.KEY: value"
+    if key in _FLAT and definition.startswith("catalog."):
+        return f"write each option as its own key: {_FLAT[key]}: value"
     near = difflib.get_close_matches(key, known, 1, 0.5) or difflib.get_close_matches(key.lower(), known, 1, 0.5)
     if near:
         return f"did you mean {near[0]}?"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Mapping
+from typing import Any
 
 from reconciler.manifest.problem import ManifestError
-from reconciler.manifest.schema_files import is_secret
+from reconciler.manifest.resolved_options import check_resolved
+from reconciler.manifest.schema_files import is_secret, secret_keys
 from reconciler.manifest.variables import Resolver
 
 _HARMLESS = frozenset({"true", "false"})
@@ -14,28 +17,45 @@ _SHORTEST = 4
 
 def connection_options(
     spec_options: Mapping[str, object],
-    secret_keys: Callable[[str], bool] | None = None,
+    schema: Mapping[str, Any] | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> tuple[dict[str, str], frozenset[str]]:
-    """Option strings, and the set of secret values for redaction.
+    """Option strings, and the set of secret values for redaction. `schema` is that of the type's keys.
 
-    Secret is every value of a key that the schema marks `x-secret`, and each `${env:}` or `${file:}` value in it.
-    `true`, `false` and values of fewer than four characters are left out of the set: hiding those everywhere would
-    hide nothing and break the output. Raises ManifestError, which names the key but never a value.
+    Secret is every value of a key that the schema marks `x-secret`, and each `${env:}` or `${file:}` value in it;
+    without a schema, of a key that any built-in type marks. `true`, `false` and values of fewer than four characters
+    are left out of the set: hiding those everywhere would hide nothing and break the output. Raises ManifestError,
+    which names the key but never a value.
     """
-    secret = secret_keys or is_secret
+    secret = secret_keys(schema) if schema is not None else is_secret
     resolver = Resolver({}, environ)
     options: dict[str, str] = {}
     secrets: set[str] = set()
     for key, written in spec_options.items():
-        if isinstance(written, bool):
-            options[key] = "true" if written else "false"
+        if not isinstance(written, str):
+            options[key] = _text(written)
+            if secret(key):
+                secrets.add(options[key])
             continue
-        expanded = resolver.expand(str(written))
+        expanded = resolver.expand(written)
         if expanded.troubles:
             first = expanded.troubles[0]
             raise ManifestError(first.code, f"`spec.{key}`: {first.message}", first.hint)
         options[key] = expanded.text
         if secret(key):
-            secrets.update((expanded.text, *expanded.used))
+            secrets.update((*_parts(expanded.text), *expanded.used))
+        if schema is not None and "${" in written:
+            check_resolved(key, expanded.text, schema)
     return options, frozenset(s for s in secrets if len(s) >= _SHORTEST and s.lower() not in _HARMLESS)
+
+
+def _parts(text: str) -> tuple[str, ...]:
+    """The whole, and what is sent of it on its own: the secret of `client_id:secret`, the token of `Bearer token`."""
+    return (text, text.partition(":")[2], *text.split(" ")[1:])
+
+
+def _text(value: object) -> str:
+    """Booleans and whole numbers as YAML writes them: 20.0 is 20. What else a plug-in allows comes as JSON."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from reconciler.manifest.problem import Path, Problem
@@ -13,9 +14,9 @@ from reconciler.manifest.yaml_scalars import ScalarValue, Value, resolve
 @dataclass(slots=True)
 class Substituted:
     value: Value
-    problems: list[Problem]
     soft: dict[Path, str] = field(default_factory=dict)
-    """Plain scalars that were one reference: a string where one is wanted, what YAML makes of the text elsewhere."""
+    """Scalars that were one reference and whose text YAML would not read as a string. Where they stand unquoted, such
+    a text is a string where one is wanted, and what YAML makes of it elsewhere."""
 
 
 def mentions_reference(value: Value) -> bool:
@@ -26,38 +27,60 @@ def mentions_reference(value: Value) -> bool:
     return isinstance(value, list) and any(mentions_reference(v) for v in value)
 
 
-def substitute(value: Value, careful: Careful, resolver: Resolver, problems: list[Problem]) -> Substituted:
-    """In a Catalog document `${env:}` and `${file:}` stay as written, for `secrets.connection_options`."""
+def substitute(
+    value: Value, careful: Callable[[], Careful], resolver: Resolver, problems: list[Problem]
+) -> Substituted:
+    """In a Catalog document `${env:}` and `${file:}` stay as written, for `secrets.connection_options`.
+
+    `careful` costs a second reading of the document: it is asked only where it matters how a value was written.
+    """
     late = isinstance(value, dict) and value.get("kind") == "Catalog"
-    result = Substituted(None, problems)
-    result.value = _walk(value, (), late, careful, resolver, result)
-    return result
+    walk = _Walk(late, careful, resolver, problems)
+    return Substituted(walk.value(value, ()), walk.soft)
 
 
-def _walk(value: Value, path: Path, late: bool, careful: Careful, resolver: Resolver, result: Substituted) -> Value:
-    if isinstance(value, dict):
-        for key in value:
-            if "${" in key:
-                message = "references are replaced in values only, not in keys"
-                result.problems.append(Problem("M304", (*path, key), message, "write the key out", at_key=True))
-        return {k: _walk(v, (*path, k), late, careful, resolver, result) for k, v in value.items()}
-    if isinstance(value, list):
-        return [_walk(v, (*path, i), late, careful, resolver, result) for i, v in enumerate(value)]
-    if not isinstance(value, str) or "${" not in value:
+class _Walk:
+    def __init__(self, late: bool, careful: Callable[[], Careful], resolver: Resolver, problems: list[Problem]) -> None:
+        self.late = late
+        self.careful = careful
+        self.resolver = resolver
+        self.problems = problems
+        self.soft: dict[Path, str] = {}
+
+    def value(self, value: Value, path: Path) -> Value:
+        if isinstance(value, str):
+            return self.text(value, path) if "${" in value else value
+        if isinstance(value, dict):
+            for key in value:
+                if "${" in key:
+                    message = "references are replaced in values only, not in keys"
+                    self.problems.append(Problem("M304", (*path, key), message, "write the key out", at_key=True))
+            return {k: self.value(v, (*path, k)) for k, v in value.items()}
+        if isinstance(value, list):
+            return [self.value(v, (*path, i)) for i, v in enumerate(value)]
         return value
-    expanded = resolver.expand(value, late=late)
-    for trouble in expanded.troubles:
-        result.problems.append(Problem(trouble.code, path, trouble.message, trouble.hint, offset=trouble.offset))
-    if not expanded.whole or expanded.troubles or "${" in expanded.text:
-        return expanded.text
+
+    def text(self, text: str, path: Path) -> ScalarValue:
+        expanded = self.resolver.expand(text, late=self.late)
+        for trouble in expanded.troubles:
+            self.problems.append(Problem(trouble.code, path, trouble.message, trouble.hint, offset=trouble.offset))
+        result = expanded.text
+        if not expanded.whole or expanded.troubles or "${" in result:
+            return result
+        typed = resolve(result)
+        if isinstance(typed, str):
+            return result
+        if path[-1:] == ("default",) and path[1:2] == ("schema",):
+            # A default may be of any type, so YAML's own reading counts.
+            return typed if is_plain(self.careful(), path) else result
+        self.soft[path] = result
+        return result
+
+
+def is_plain(careful: Careful, path: Path) -> bool:
+    """True for a scalar that is written without quotes."""
     node = careful.locate(path)[1]
-    if node is not None and node.plain:
-        typed = resolve(expanded.text)
-        if not isinstance(typed, str):
-            if path[-1:] == ("default",) and path[1:2] == ("schema",):
-                return typed  # a default may be of any type, so YAML's own reading counts
-            result.soft[path] = expanded.text
-    return expanded.text
+    return node is not None and node.plain
 
 
 def put(value: Value, path: Path, new: ScalarValue) -> None:

@@ -53,7 +53,13 @@ class Resolver:
 
     def expand(self, text: str, *, late: bool = False) -> Expanded:
         """`late`: leave `${env:}`, `${file:}` and `$${` for the moment of connecting, and keep a variable's own `${`
-        from becoming a reference then."""
+        from becoming a reference then. The options of a catalog are read so: what is malformed in them is pointed at
+        and not repeated, as it may be a password."""
+        if not late and (whole := _REFERENCE.fullmatch(text)):
+            value = self._value(whole.group(1), whole.group(2), whole.group(3), 0)
+            if isinstance(value, str) and len(value) <= self.room:
+                self.room -= len(value)
+                return Expanded(value, used=[] if whole.group(1) == "var" else [value], whole=True)
         result = Expanded("")
         parts: list[str] = []
         at = 0
@@ -66,17 +72,17 @@ class Resolver:
                 continue
             match = _REFERENCE.match(text, start)
             if match is None:
-                result.troubles.append(_malformed(text, start))
+                result.troubles.append(_malformed(text, start, repeat=not late))
                 parts.append("${")
                 at = token.end()
                 continue
             at = match.end()
             result.whole = start == 0 and at == len(text)
             kind, name, default = match.group(1), match.group(2), match.group(3)
-            if late and kind != "var":
-                bad = _check_name(kind, name, start)
-                if bad:
-                    result.troubles.append(bad)
+            bad = _check_name(kind, name, start, repeat=False) if late else None
+            if bad:
+                result.troubles.append(bad)
+            if bad or (late and kind != "var"):
                 parts.append(match.group())
                 continue
             value = self._value(kind, name, default, start)
@@ -155,22 +161,23 @@ def _read(path: str) -> str | Trouble:
     return text[:-2] if text.endswith("\r\n") else text[:-1] if text.endswith("\n") else text
 
 
-def _check_name(kind: str, name: str, offset: int) -> Trouble | None:
+def _check_name(kind: str, name: str, offset: int, repeat: bool = True) -> Trouble | None:
     if kind == "file":
         return None if name else Trouble("M300", offset, "${file:} needs a path")
     if _NAME.fullmatch(name):
         return None
-    return Trouble("M300", offset, f"{name!r} is not a name", "names have letters, digits, '_', '.' and '-'")
+    what = repr(name) if repeat else f"what follows `${{{kind}:`"
+    return Trouble("M300", offset, f"{what} is not a name", "names have letters, digits, '_', '.' and '-'")
 
 
-def _malformed(text: str, start: int) -> Trouble:
+def _malformed(text: str, start: int, repeat: bool) -> Trouble:
     end = text.find("}", start)
-    shown = text[start : end + 1] if end >= 0 else text[start : start + 20]
-    inner = shown[2:-1] if end >= 0 else ""
-    hint = (
-        f"write ${{env:{inner}}} or ${{var:{inner}}}; $${{ gives a plain ${{"
-        if _NAME.fullmatch(inner)
-        else ("references are ${env:NAME}, ${file:PATH} and ${var:NAME}; $${ gives a plain ${")
-    )
+    inner = text[start + 2 : end] if end >= 0 else ""
+    hint = "references are ${env:NAME}, ${file:PATH} and ${var:NAME}; $${ gives a plain ${"
+    shown = "what begins with `${`"
+    if repeat:
+        shown = text[start : end + 1] if end >= 0 else text[start : start + 20]
+        if _NAME.fullmatch(inner):
+            hint = f"write ${{env:{inner}}} or ${{var:{inner}}}; $${{ gives a plain ${{"
     what = "is not closed" if end < 0 else "is not a reference"
     return Trouble("M300", start, f"{shown} {what}", hint)

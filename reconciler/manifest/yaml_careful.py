@@ -6,6 +6,7 @@ input). Aliases share nodes; turning the tree into data counts every expanded no
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -32,10 +33,10 @@ class Node:
     column: int
     text: str = ""
     plain: bool = False
-    items: list[Node] = field(default_factory=list)
-    pairs: list[tuple[Node, Node]] = field(default_factory=list)
+    items: Sequence[Node] = ()
+    pairs: Sequence[tuple[Node, Node]] = ()
     entries: dict[str, tuple[Node, Node]] | None = None
-    """Keys after merging; set when the node is first turned into data."""
+    """Keys after merging; set when the node is first turned into data, or first looked into."""
     open: bool = True
 
     def scalar(self) -> ScalarValue:
@@ -72,7 +73,9 @@ class Careful:
                     break
                 key, node = None, node.items[part]
             else:
-                found = (node.entries or {}).get(part)
+                if node.entries is None:  # Only where there was nothing to merge and no key twice.
+                    node.entries = {k.text: (k, v) for k, v in node.pairs if k.kind == "scalar"}
+                found = node.entries.get(part)
                 if found is None:
                     break
                 key, node = found
@@ -83,13 +86,16 @@ class _Stop(Exception):
     pass
 
 
-def read_careful(text: str, line: int) -> Careful:
-    """The first document of `text`, whose first line is line `line` (from 0) of the file."""
+def read_careful(text: str, line: int, *, positions_only: bool = False) -> Careful:
+    """The first document of `text`, whose first line is line `line` (from 0) of the file.
+
+    `positions_only`: the fast builder has the document's data already, so it has nothing that needs care.
+    """
     result = Careful()
     reader = _Reader(text, line, result)
     try:
         result.root = reader.document()
-        if result.root is not None:
+        if result.root is not None and not positions_only:
             result.value = _Expander(result).value(result.root, 1)
     except _Stop:
         result.stopped = True
@@ -141,14 +147,16 @@ class _Reader:
         elif kind is MappingStartEvent:
             node.kind = "mapping"
             self.check_tag(event, "tag:yaml.org,2002:map")
+            node.pairs = pairs = []
             while (child := self.next()).__class__ is not MappingEndEvent:
                 key = self.node(child, depth + 1)
-                node.pairs.append((key, self.node(self.next(), depth + 1)))
+                pairs.append((key, self.node(self.next(), depth + 1)))
         else:
             node.kind = "sequence"
             self.check_tag(event, "tag:yaml.org,2002:seq")
+            node.items = items = []
             while (child := self.next()).__class__ is not SequenceEndEvent:
-                node.items.append(self.node(child, depth + 1))
+                items.append(self.node(child, depth + 1))
         node.open = False
         return node
 

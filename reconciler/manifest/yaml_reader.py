@@ -36,12 +36,21 @@ class Document:
         return self._careful is not None
 
     def careful(self) -> Careful:
+        """Where everything stands in the file."""
         if self._careful is None:
-            # A document ends at the next marker: without this bound every look-up would copy the rest of the file.
-            after = _MARKER.search(self._text, self._body)
-            end = after.start() if after else len(self._text)
-            self._careful = read_careful(self._text[self._begin : end], self._first_line)
+            self._careful = read_careful(self._own_text(), self._first_line, positions_only=True)
         return self._careful
+
+    def read_with_care(self) -> Careful:
+        """Instead of the fast builder, which gave up: the data comes from here too."""
+        self._careful = read_careful(self._own_text(), self._first_line)
+        self.value = self._careful.value
+        return self._careful
+
+    def _own_text(self) -> str:
+        """A document ends at the next marker: without this bound every look-up would copy the rest of the file."""
+        after = _MARKER.search(self._text, self._body)
+        return self._text[self._begin : after.start() if after else len(self._text)]
 
 
 def documents(text: str) -> Iterator[Document | Flaw]:
@@ -111,9 +120,7 @@ def _stream(text: str, start: int, line: int) -> Generator[Document | Flaw, None
             yield Flaw(limit.code, limit.line + line + 1, limit.column + 1, *LIMITS[limit.code])
             return limit.line + line + 1
         except NeedsCare:
-            careful = document.careful()
-            document.value = careful.value
-            if careful.stopped:
+            if document.read_with_care().stopped:
                 yield document
                 return int(mark.line) + line
             while next_event().__class__ is not DocumentEndEvent:  # raises on a syntax error further down

@@ -35,14 +35,17 @@ def tag_of(text: str) -> str:
 
 
 def resolve(text: str) -> ScalarValue:
-    """The value of a plain scalar. Cached, because manifests repeat their words."""
-    try:
+    """The value of a plain scalar. Cached where patterns have to decide, because manifests repeat their words."""
+    if text[:1] not in _RESOLVERS:
+        return text
+    if text in _cache:
         return _cache[text]
-    except KeyError:
-        value = _resolve(text)
-        if len(_cache) < _CACHE_LIMIT and len(text) < 200:
-            _cache[text] = value
-        return value
+    value = _resolve(text)
+    if len(text) < 200:
+        if len(_cache) >= _CACHE_LIMIT:  # A file of numbers must not keep all later words out.
+            _cache.clear()
+        _cache[text] = value
+    return value
 
 
 def _resolve(text: str) -> ScalarValue:

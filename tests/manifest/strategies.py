@@ -8,6 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from reconciler.manifest.schema_files import catalog_types, options_of
 from reconciler.model.desired import ALLOW_WORDS
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=8)
@@ -103,25 +104,67 @@ _MANAGEMENT = optional(
         ),
     },
 )
-_OPTIONS: dict[str, Any] = {"manifest_enabled": _FLAG, "dir_listing_enabled": _FLAG, "plain_folders": _FLAG,
-                            "storage.key": TEXT, "storage.": TEXT, "management": _MANAGEMENT}  # fmt: skip
+_ADDRESS = st.sampled_from(["http://localhost:8181", "https://h/v", "${env:URL}", "${file:u}/x", "http://${env:HOST}"])
+
+
+def _value(rule: dict[str, Any]) -> st.SearchStrategy[Any]:
+    """A value that the rule of an option accepts, from the rule itself."""
+    if "$ref" in rule:
+        return _MANAGEMENT if rule["$ref"].endswith("/management") else _FLAG
+    if "const" in rule:
+        return st.just(rule["const"])
+    if isinstance(rule["type"], list):
+        return st.integers(rule["minimum"], rule["maximum"]) | st.just(float(rule["maximum"])) | st.just("${env:N}")
+    if "https?" in rule.get("pattern", ""):
+        return _ADDRESS
+    return st.just("/api") if "pattern" in rule else (WORD if rule.get("minLength") else TEXT)
+
+
+def _consistent(spec: dict[str, Any]) -> dict[str, Any]:
+    """Without keys that lack another one, or exclude one."""
+    rule = options_of(spec["type"]) or {}
+    if set(rule.get("not", {}).get("required", ["?"])) <= set(spec):
+        del spec["auth_token"]
+    while lacking := [
+        k for k, needed in rule.get("dependentRequired", {}).items() if k in spec and set(needed) - set(spec)
+    ]:
+        del spec[lacking[0]]
+    return spec
+
+
+def _spec(type_: str) -> st.SearchStrategy[dict[str, Any]]:
+    rule = options_of(type_)
+    assert rule is not None
+    named = {key: _value(value) for key, value in rule["properties"].items()}
+    for pattern, value in rule["patternProperties"].items():
+        prefix = pattern.removeprefix("^").replace("\\", "")
+        named |= {f"{prefix}key": _value(value), prefix: _value(value)}
+    required = {key: named.pop(key) for key in rule["required"]}
+    return optional(required, named).map(_consistent)
+
+
+OTHER = optional(
+    {"type": st.sampled_from(["hive", "toy", "other", "Dir"])},
+    {"x": WORD, "n": st.integers(0, 9), "management": _MANAGEMENT},
+)
 CATALOG = st.fixed_dictionaries(
     {
         **_HEAD,
         "kind": st.just("Catalog"),
         "metadata": st.fixed_dictionaries({"name": NAME}),
-        "spec": optional({"type": st.just("dir"), "path": WORD}, _OPTIONS),
+        "spec": st.one_of([*map(_spec, catalog_types()), OTHER]),
     }
 )
-DOCUMENT = st.one_of(CATALOG, NAMESPACE, TABLE)
+DOCUMENT = st.one_of(CATALOG, CATALOG, NAMESPACE, TABLE)
 
 ODD = st.one_of(
     st.none(), st.booleans(), st.integers(-3, 3), st.sampled_from([1.0, 2.5, -1.0, 1e9, 2**40, "", "x", "dir", "struct"]),
-    st.sampled_from(["lake\n", "a\x07", "a" * 256, "ä", "${env:A}", "${env:A}\n", "${var:a}", "true", "l2", "ivf_pq", "btree"]),
+    st.sampled_from(["lake\n", "a\x07", "a" * 256, "ä", "${env:A}", "${env:A}\n", "${var:a}", "true", "http://x", "ftp://x", "5", "iceberg", "l2", "ivf_pq", "btree"]),
     st.just([]), st.just({}), st.just({"a": "b"}), st.just(["x"]), st.just([None]), st.just({"": "x"}),
 )  # fmt: skip
 KEYS = st.sampled_from(["type", "fields", "default", "backfill", "params", "name", "spec", "extra", "storage.x", "storage",
-                        "num_sub_vectors", "metric", "schema", "location", "management", "description", ""])  # fmt: skip
+                        "header.x", "tls.ca_file", "tls", "credential", "auth_token", "session_token", "access_key_id", "max_retries", "endpoint",
+                        "assume_role_region", "read_timeout", "num_sub_vectors", "metric", "schema", "location", "management", "description", ""])  # fmt: skip
 
 
 def _places(value: object, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:

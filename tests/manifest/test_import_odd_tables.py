@@ -36,10 +36,10 @@ def test_odd_tables(tmp_path: Path) -> None:
         "warning: catalog lake: table boxes: the column 'boxes' (fixed_size_list<struct<a: int8>>[2])",
         "warning: catalog lake: table words: the column 'pair' (fixed_size_list<string>[2])",
     ]
-    assert [line for line in said if line not in left_out] == [
+    assert [line for line in said if line not in left_out and not line.startswith("note: ")] == [
         line for line in said if line.startswith("warning: catalog lake: table broken could not be read: ")
     ]
-    assert len(said) == 3
+    assert len(said) == 3 + 1  # the note that the Catalog document is in both files
     session = Session()
     found, diagnostics = plan(Request((str(written),)), session)
     session.close()

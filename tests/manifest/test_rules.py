@@ -9,9 +9,6 @@ import pytest
 
 from reconciler.manifest.codes import CODES
 from reconciler.manifest.load import load
-from reconciler.model.arrow import ArrowType, ListOf, Struct
-from reconciler.model.desired import CatalogSpec
-from reconciler.model.ident import Ident, Kind
 
 from .support import CATALOG, codes, load_text, namespace, places, table
 
@@ -82,6 +79,10 @@ BROKEN: dict[str, tuple[str, list[str]]] = {
     "two comments": ("M434", [table("t", "schema: [{name: a, type: int8, comment: x, metadata: {comment: y}}]")]),
     "ignored object": ("M432", [POND.replace("path", "management: {ignore: ['scratch.**']}, path"),
                                 namespace("scratch", catalog="pond"), table("scratch, t", catalog="pond")]),
+    "loose patterns": ("M437", [POND.replace("path", f"management: {{ignore: {[f'**.{n}' for n in range(31)]}}}, path")]),
+    "one lake, two ways": ("M416", [CATALOG.replace("name: lake", "name: pond"), namespace("n"), namespace("n", "properties: {a: b}", "pond")]),
+    "password in the path": ("M417", [POND.replace("./pond", "'s3://user:pw@host/pond'"), namespace("n", catalog="pond")]),
+    "password in a location": ("M417", [table("t", "location: s3://user:pw@host/t")]),
     "difference path": ("M433", [table("t", "ignoreDifferences: [propertys.x]")]),
     "difference of a namespace": ("M433", [namespace("n", "ignoreDifferences: [schema]")]),
     "unknown type": ("M211", [table("t", "schema: [{name: a, type: strng}]")]),
@@ -117,11 +118,13 @@ KEPT: dict[str, list[str]] = {
     "rename from an absent one": [table("a", "renamedFrom: [b]"), table("b", "state: absent")],
     "column renames": [table("t", "schema: [{name: a, type: int8, renamedFrom: b}, {name: s, fields: [{name: b, type: int8, renamedFrom: a}]}]")],
     "same column name on two levels": [table("t", "schema: [{name: a, type: int8}, {name: s, fields: [{name: a, type: int8}]}]")],
-    "indexes": [index("{column: st.a, type: btree}, {column: tags, type: label_list}, {column: text, type: inverted}, "
+    "indexes": [index("{column: id, type: btree}, {column: tags, type: label_list}, {column: text, type: inverted}, "
                       "{column: tags, type: inverted, name: i2}, {column: v, type: ivf_pq, params: {num_sub_vectors: 4}}, "
                       "{column: u, type: ivf_flat, params: {metric: hamming}}, {column: text, type: ngram, name: i3}")],
     "index without a schema": [table("t", "indexes: [{column: a, type: btree}]")],
     "description property": [namespace("n", "properties: {description: b}")],
+    "many names to ignore": [POND.replace("path", f"management: {{ignore: {[f'n{n}.**' for n in range(99)]}}}, path")],
+    "one lake, one way": [CATALOG.replace("name: lake", "name: pond"), namespace("n", "properties: {a: b}"), namespace("n", "properties: {a: b}", "pond")],
     "not ignored": [POND.replace("path", "management: {ignore: ['scratch.*']}, path"), namespace("scratch", catalog="pond")],
     "difference paths": [table("t", "ignoreDifferences: [description, properties, properties.a.b, config.x, schemaMetadata, "
                                "schema, schema.a.type, indexes, indexes.i]")],
@@ -170,16 +173,6 @@ def test_hints(tmp_path: Path) -> None:
     assert "M203 did you mean properties?" in hints
 
 
-@pytest.mark.parametrize("kind", ["rest", "iceberg", "unity", "glue"])
-def test_planned_catalogs_are_not_called_unknown(tmp_path: Path, kind: str) -> None:
-    loaded = load_text(tmp_path, CATALOG.replace("type: dir", f"type: {kind}"))
-    assert codes(loaded) == ["M207"]
-    assert loaded.diagnostics[0].message == f"`spec.type`: {kind} is not supported by this version yet"
-    assert loaded.diagnostics[0].hint == "write dir"
-    (other,) = load_text(tmp_path, CATALOG.replace("type: dir", "type: hive")).diagnostics
-    assert other.message == "`spec.type` cannot be 'hive'"
-
-
 def test_one_warning_per_missing_parent(tmp_path: Path) -> None:
     loaded = load_text(tmp_path, CATALOG, *[table(f"n, t{i}") for i in range(5)])
     assert places(loaded, "M403") == [(8, 31)]
@@ -199,48 +192,6 @@ def test_order_does_not_matter(tmp_path: Path) -> None:
     assert list(one.desired.tables["lake"]) == list(two.desired.tables["lake"])
     changed = load_text(tmp_path, *documents[:-1], table("n, u", "properties: {a: c}"))
     assert changed.desired.digest != one.desired.digest
-
-
-class Rules:
-    type = "dir"
-    max_parallelism = 1
-
-    def ident_problem(self, kind: Kind, ident: Ident) -> str | None:
-        return "two levels at most" if len(ident) > 2 else None
-
-    def type_problem(self, type_: ArrowType) -> str | None:
-        wrong = isinstance(type_, ListOf) and type_.size is not None and isinstance(type_.item, Struct)
-        return "cannot be stored" if wrong else None
-
-    def location_problem(self, ident: Ident, location: str) -> str | None:
-        return "must be below the root" if location.startswith("/") else None
-
-    def holds_properties(self, kind: Kind, ident: Ident) -> bool:
-        return True
-
-    def refuses(self, change: object) -> str | None:
-        return None
-
-
-def test_backend_rules(tmp_path: Path) -> None:
-    asked: list[str] = []
-
-    def capabilities_of(spec: CatalogSpec) -> Rules:
-        asked.append(spec.name)
-        return Rules()
-
-    documents = [
-        CATALOG,
-        namespace("n"),
-        namespace("n, o"),
-        table("n, o, t"),
-        table("n, u", "location: /x"),
-        table("n, w", "schema:\n- {name: ok, type: int8}\n- {name: a, type: 'fixed_size_list<struct<a: int8>>[2]'}\n"),
-    ]
-    loaded = load_text(tmp_path, *documents, capabilities_of=capabilities_of)
-    assert codes(loaded) == ["M408", "M414", "M423"]
-    assert asked == ["lake"]
-    assert load_text(tmp_path, *documents, capabilities_of=lambda _: None).diagnostics == []
 
 
 def test_every_code_is_listed_once() -> None:
@@ -272,6 +223,51 @@ def test_one_mistake_does_not_hide_the_others(tmp_path: Path) -> None:
 """
     found = load([written(tmp_path, spec)]).diagnostics
     assert {d.code for d in found if d.severity == "error"} == {"M203", "M206", "M425"}
+
+
+@pytest.mark.parametrize(
+    ("column", "code"),
+    [
+        ("{name: bad, type: int46}", "M211"),
+        ("{name: bad, type: 5}", "M206"),
+        ("{name: bad}", "M204"),
+        ("{name: bad, type: int64, nullable: maybe}", "M205"),
+        ("{name: bad, type: int64, comment: 5}", "M206"),
+        ("{name: bad, fields: [{name: x, type: int46}]}", "M211"),
+        ("{name: bad, fields: [{name: x}]}", "M204"),
+        ("{name: a.b, type: int64}", "M421"),
+        ("{name: id, type: int64}", "M420"),
+    ],
+)
+def test_a_bad_column_does_not_hide_an_index_on_a_missing_one(tmp_path: Path, column: str, code: str) -> None:
+    """The list of columns is known all the same. Of the bad one itself nothing more is said."""
+    spec = f"""spec:
+  schema:
+    - {{name: id, type: int64}}
+    - {column}
+  indexes:
+    - {{column: gone, type: btree}}
+    - {{column: id, type: inverted}}
+    - {{column: bad, type: zonemap}}
+    - {{column: a.b, type: zonemap}}
+"""
+    if "name: bad" not in column:
+        spec = spec.replace("    - {column: bad, type: zonemap}\n", "")
+    if "a.b" not in column:
+        spec = spec.replace("    - {column: a.b, type: zonemap}\n", "")
+    found = [d for d in load([written(tmp_path, spec)]).diagnostics if d.severity == "error"]
+    assert [d.code for d in found] == [code, "M425", "M426"]
+    assert "no column 'gone'" in found[1].message
+
+
+def test_nothing_is_said_about_the_index_of_a_broken_column(tmp_path: Path) -> None:
+    for index, column in [
+        ("{column: bad, type: inverted}", "{name: bad, type: int46}"),
+        ("{column: bad.x.y, type: btree}", "{name: bad, type: int46}"),
+        ("{column: bad.x, type: inverted}", "{name: bad, fields: [{name: x, type: int46}]}"),
+    ]:
+        found = load([written(tmp_path, f"spec:\n  schema: [{column}]\n  indexes: [{index}]\n")]).diagnostics
+        assert [d.code for d in found if d.severity == "error"] == ["M211"], index
 
 
 def written(folder: Path, spec: str) -> str:

@@ -14,9 +14,10 @@ from jsonschema import Draft202012Validator, ValidationError
 from pydantic import TypeAdapter
 from pydantic import ValidationError as Refused
 
+from reconciler.manifest.catalog_documents import BUILT_IN
 from reconciler.manifest.documents import AnyDocument
 from reconciler.manifest.schema_check import accepts, explain
-from reconciler.manifest.schema_files import catalog_types, is_secret, schema
+from reconciler.manifest.schema_files import catalog_types, is_secret, options_of, schema
 from reconciler.manifest.yaml_careful import Careful
 
 from .strategies import DOCUMENT, damaged
@@ -54,7 +55,7 @@ def test_valid_documents_are_accepted_by_all(document: Any) -> None:
     assert PYTHON.is_valid(document)
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(damaged())
 @example(
     {
@@ -91,7 +92,36 @@ def test_secret_keys_come_from_the_schema() -> None:
     assert is_secret("storage.aws_secret_access_key")
     assert not is_secret("path")
     assert not is_secret("storage")
-    assert catalog_types() == ("dir",)
+    assert catalog_types() == ("dir", "rest", "iceberg", "unity", "glue") == BUILT_IN
+
+
+SECRET = {
+    "dir": {"storage.x"},
+    "rest": {"api_key", "auth_token", "credential", "header.x", "storage.x"},
+    "iceberg": {"auth_token", "credential", "header.x", "storage.x"},
+    "unity": {"auth_token", "storage.x"},
+    "glue": {"access_key_id", "secret_access_key", "session_token", "assume_role_external_id", "storage.x"},
+}
+
+
+@pytest.mark.parametrize("type_", catalog_types())
+def test_which_keys_are_secret(type_: str) -> None:
+    options = options_of(type_)
+    assert options is not None
+    keys = {*options["properties"], "storage.x", "header.x", "tls.x"}
+    assert {k for k in keys if is_secret(k, type_)} == SECRET[type_]
+    assert not is_secret("header.x", "glue"), "another type's secret is an unknown key there"
+
+
+@pytest.mark.parametrize("type_", catalog_types())
+def test_every_key_is_described(type_: str) -> None:
+    """README tables and editors are made of it."""
+    options = options_of(type_)
+    assert options is not None
+    for key, rule in {**options["properties"], **options["patternProperties"]}.items():
+        assert key in ("type", "management") or rule["description"].endswith("."), key
+        if isinstance(rule.get("type"), list):
+            assert rule["minimum"] <= rule["default"] <= rule["maximum"]
 
 
 def test_error_in_a_catalog_is_reported_where_it_is() -> None:

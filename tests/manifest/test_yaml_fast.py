@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reconciler.manifest.problem import Path
 from reconciler.manifest.yaml_careful import read_careful
 from reconciler.manifest.yaml_fast import NeedsCare, builder, events
 from reconciler.manifest.yaml_reader import Document, documents
@@ -82,10 +85,33 @@ def test_streams_of_documents(data: list[object]) -> None:
     assert [d.value for d in found if isinstance(d, Document)] == data
     for document in found:
         assert isinstance(document, Document)
-        assert document.careful().value == document.value
         root = document.careful().root
         assert root is not None
         assert (root.line, root.column) == (document.line, document.column)
+        quick = document.value
+        assert document.read_with_care().value == quick
+
+
+def paths_in(value: object, path: Path = ()) -> Iterator[Path]:
+    yield path
+    for key, child in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield from paths_in(child, (*path, key))
+
+
+@given(DATA, st.sampled_from([True, False, None]))
+def test_positions_alone_are_those_of_the_full_reading(data: object, flow: bool | None) -> None:
+    text = yaml.dump(data, Dumper=yaml.CSafeDumper, default_flow_style=flow, allow_unicode=True)
+    full, positions = read_careful(text, 0), read_careful(text, 0, positions_only=True)
+    for path in paths_in(data):
+        for one, other in zip(full.locate(path), positions.locate(path), strict=True):
+            assert (one is None) == (other is None)
+            if one is not None and other is not None:
+                assert (one.line, one.column, one.text, one.plain) == (
+                    other.line,
+                    other.column,
+                    other.text,
+                    other.plain,
+                )
 
 
 @given(st.text(max_size=60) | st.binary(max_size=60).map(lambda b: b.decode("latin-1")))
@@ -95,8 +121,9 @@ def test_any_text_is_read_or_explained(text: str) -> None:
     decoded = decode(text.encode("utf-8", "surrogatepass"))
     for found in documents(decoded.text):
         if isinstance(found, Document):
-            careful = found.careful()
-            assert careful.flaws or repr(careful.value) == repr(found.value)  # repr: .nan is not equal to itself
+            quick = repr(found.value)
+            careful = found.read_with_care()
+            assert careful.flaws or repr(careful.value) == quick  # repr: .nan is not equal to itself
         else:
             assert found.line >= 1
             assert found.message

@@ -197,6 +197,7 @@ def test_problems_of_one_file_are_bounded(tmp_path: Path) -> None:
     assert codes(loaded).count("M116") == 1
 
 
+@pytest.mark.slow
 def test_many_documents_in_megabytes(tmp_path: Path) -> None:
     documents = [namespace(f"n{i}", f"properties: {{a: {'x' * 300}}}") for i in range(8000)]
     loaded = load_text(tmp_path, CATALOG, *documents)

@@ -14,6 +14,8 @@ from pathlib import Path
 
 SIZE = 1_000_000
 HEAD = "apiVersion: reconciler.lance/v1\nkind: Table\nmetadata: {catalog: c, id: [t]}\nspec:\n"
+NAMESPACE = "---\napiVersion: reconciler.lance/v1\nkind: Namespace\nmetadata: {catalog: c, id: [n#]}\n"
+IGNORING = "---\napiVersion: reconciler.lance/v1\nkind: Catalog\nmetadata: {name: c}\nspec:\n  type: dir\n  path: p\n  management:\n   ignore:\n"
 
 
 def fill(unit: str, before: str = "", after: str = "") -> bytes:
@@ -27,6 +29,23 @@ def numbered(pattern: str, before: str = "", after: str = "") -> bytes:
         size += len(parts[-1])
         i += 1
     return ("".join(parts) + after).encode()
+
+
+def two_lists(column: str, other: str, key: str, last: str = "") -> bytes:
+    """Just below the number of values at which a document is refused unread."""
+    return halves(column, other, last + key, HEAD + "  schema:\n", 8_000)
+
+
+def halves(first: str, second: str, between: str, before: str = "", most: int = SIZE) -> bytes:
+    """As many of the one as of the other: what is looked up in a list for each member of another list shows here."""
+    parts = [[before], [between]]
+    size = i = 0
+    while size < SIZE and i < most:
+        for n, pattern in enumerate((first, second)):
+            parts[n].append(pattern.replace("#", str(i)))
+            size += len(parts[n][-1])
+        i += 1
+    return "".join(parts[0] + parts[1]).encode()
 
 
 def laughs() -> bytes:
@@ -106,6 +125,15 @@ CORPUS: dict[str, Callable[[], bytes]] = {
     "rename chain": lambda: numbered(
         "---\napiVersion: reconciler.lance/v1\nkind: Namespace\nmetadata: {catalog: c, id: [n#]}\nspec: {renamedFrom: [n#1]}\n"
     ),
+    "indexes on the last column": lambda: two_lists("  - {name: c#, type: int8}\n", "  - {column: z, type: btree, name: i#}\n", "  indexes:\n", "  - {name: z, type: int8}\n"),
+    "indexes on missing columns": lambda: two_lists("  - {name: c#, type: int8}\n", "  - {column: d#, type: btree}\n", "  indexes:\n"),
+    "ignored columns": lambda: two_lists("  - {name: c#, type: int8}\n", "  - schema.z.comment\n", "  ignoreDifferences:\n", "  - {name: z, type: int8}\n"),
+    "many catalogs, none of them meant": lambda: numbered(
+        "---\napiVersion: reconciler.lance/v1\nkind: Catalog\nmetadata: {name: lake#}\nspec: {type: dir, path: p#}\n"
+        "---\napiVersion: reconciler.lance/v1\nkind: Namespace\nmetadata: {catalog: lage#, id: [n]}\n"
+    ),
+    "many ignored names": lambda: halves(NAMESPACE, "    - n#.**\n", IGNORING),
+    "many loose patterns": lambda: halves(NAMESPACE, "    - '*x#'\n", IGNORING),
 }  # fmt: skip
 
 

@@ -1,0 +1,92 @@
+"""What one backend says about the objects declared in it, offline: at file:line, never as a surprise of apply."""
+
+from __future__ import annotations
+
+from reconciler.core.uris import holds_userinfo
+from reconciler.manifest.registry import Entry
+from reconciler.model.arrow import ArrowType
+from reconciler.model.capabilities import Capabilities
+from reconciler.model.change import DeclareTable
+from reconciler.model.desired import DesiredTable
+from reconciler.model.ident import dotted
+from reconciler.model.state import DESCRIPTION_KEY, Marks
+
+_ID = ("metadata", "id")
+
+
+def check_backend(capabilities: Capabilities, entries: list[Entry]) -> None:
+    verdicts: dict[ArrowType, str | None] = {}
+    for entry in entries:
+        declared = entry.declared
+        problem = capabilities.ident_problem(entry.kind, declared.ident)
+        if problem:
+            entry.error("M408", _ID, f"{dotted(declared.ident)}: {problem}")
+        _properties(capabilities, entry)
+        _allowed_in_vain(capabilities, entry)
+        if isinstance(declared, DesiredTable):
+            _location(capabilities, entry, declared, refused=problem is not None)
+            _columns(capabilities, entry, declared, verdicts)
+
+
+def _properties(capabilities: Capabilities, entry: Entry) -> None:
+    for key, value in entry.declared.properties.items():
+        problem = capabilities.property_problem(entry.kind, key, value)
+        if problem:
+            described = key == DESCRIPTION_KEY
+            entry.error("M418", ("spec", "description") if described else ("spec", "properties", key), problem)
+
+
+def _location(capabilities: Capabilities, entry: Entry, declared: DesiredTable, *, refused: bool) -> None:
+    if declared.location is not None:
+        if not holds_userinfo(declared.location):
+            problem = capabilities.location_problem(declared.ident, declared.location)
+            if problem:
+                entry.error("M414", ("spec", "location"), problem)
+        return
+    if refused or declared.absent or not capabilities.chooses_location:
+        return
+    if capabilities.location_of(declared.ident) is None:
+        # A warning: the table may be live already, and then it has a place.
+        problem = capabilities.refuses(DeclareTable(declared.ident, {}, Marks()))
+        if problem:
+            entry.warning("M419", _ID, f"{dotted(declared.ident)} has no location: {problem}", "add spec.location")
+
+
+def _columns(
+    capabilities: Capabilities, entry: Entry, declared: DesiredTable, verdicts: dict[ArrowType, str | None]
+) -> None:
+    fields = declared.fields or ()
+    for index, field in enumerate(fields):
+        if field.type not in verdicts:
+            verdicts[field.type] = capabilities.type_problem(field.type)
+        problem = verdicts[field.type]
+        if problem:
+            entry.error("M423", ("spec", "schema", index, "type"), f"column {field.name!r}: {problem}")
+    problem = capabilities.schema_problem(fields) if fields else None
+    if problem:
+        entry.error("M428", ("spec", "schema"), problem)
+
+
+def _allowed_in_vain(capabilities: Capabilities, entry: Entry) -> None:
+    """A warning: the manifest asks for something that this catalog will never do, and should not be trusted to."""
+    for index, word in enumerate(entry.declared.allow):
+        why = _in_vain(capabilities, entry, word)
+        if why is not None:
+            message = f"`{word}` has no effect in a catalog of type {capabilities.type}: {why}"
+            entry.warning("M436", ("spec", "allow", index), message, "remove the word")
+
+
+def _in_vain(capabilities: Capabilities, entry: Entry, word: str) -> str | None:
+    match word:
+        case "purge_data":
+            return "data is never deleted by this version"
+        case "replace_table" if not capabilities.replaces_tables:
+            return "tables are altered in place there"
+        case "replace_table" if entry.kind != "Table":
+            return "it stands on a table"
+        case "drop_namespace" if not capabilities.drop_needs_allow:
+            return "an empty namespace is dropped without it, any other one never"
+        case "drop_namespace" if entry.kind != "Namespace":
+            return "it stands on a namespace"
+        case _:
+            return None

@@ -1,0 +1,49 @@
+"""Where imported manifests go: what is read together with them must stay valid.
+
+A folder is read as a whole, so a file that is written into it stands beside all documents that are there already: the
+Catalog document must not be there twice, nor any object.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from reconciler.manifest.files import SKIPPED_FOLDERS
+from reconciler.model.desired import CatalogSpec, Desired, DesiredObject
+from reconciler.model.ident import Ident, dotted
+from reconciler.model.observed import Present, Snapshot
+
+
+def read_together(paths: Sequence[str], folder: Path) -> list[str]:
+    """The folders among `paths` that `folder` is read with, and the folder itself."""
+    found = [path for path in paths if os.path.isdir(path) and _reads(path, folder)]
+    return found if found or not folder.is_dir() else [str(folder)]
+
+
+def _reads(outer: str, inner: Path) -> bool:
+    below = os.path.relpath(os.path.realpath(inner), os.path.realpath(outer))
+    parts = [] if below == "." else below.split(os.sep)
+    return not any(part.startswith(".") or part in SKIPPED_FOLDERS for part in parts)
+
+
+def conflict(spec: CatalogSpec, live: Snapshot, there: Desired) -> str | None:
+    """Why the catalog cannot be written beside these documents, or None."""
+    known = there.catalogs.get(spec.name)
+    if known is not None and (known.type, known.options) != (spec.type, spec.options):
+        return f"catalog {spec.name} is declared otherwise at {known.source}"
+    declared: dict[Ident, DesiredObject] = {**there.namespaces.get(spec.name, {}), **there.tables.get(spec.name, {})}
+    written = (*live.namespaces.items(), *live.tables.items())
+    twice = sorted(ident for ident, found in written if isinstance(found, Present) and ident in declared)
+    if not twice:
+        return None
+    more = f" (and {len(twice) - 1} more)" if len(twice) > 1 else ""
+    return f"{spec.name}:{dotted(twice[0])} is declared at {declared[twice[0]].source} already{more}"
+
+
+def side_by_side(specs: Sequence[CatalogSpec], folder: Path) -> Iterator[CatalogSpec]:
+    """Catalogs that would be declared twice by whoever reads the folder that holds both their file and the new one."""
+    for spec in specs:
+        if _reads(os.path.dirname(spec.source.file) or ".", folder):
+            yield spec
