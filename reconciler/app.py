@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from reconciler.core.options import PlanOptions
 from reconciler.engine.redact import RedactingFormatter, Redactor
@@ -24,16 +24,19 @@ if TYPE_CHECKING:
     from reconciler.model.desired import CatalogSpec, Desired
     from reconciler.model.observed import Scope, Snapshot
     from reconciler.model.plan import Plan
-    from reconciler.model.report import Report
+    from reconciler.model.report import Outcome, Report
 
 __all__ = ["PlanOptions", "RedactingFormatter", "Redactor"]
 
+DEFAULT_RETRIES = 3
 T = TypeVar("T")
 Say = Callable[[str], None]
 
 
 class Failure(Exception):
     """The user's problem, told in full: what, where, how to fix it. Nothing was written."""
+
+    outcome: Outcome = "failed"
 
     def __init__(self, message: str, diagnostics: Sequence[Diagnostic] = ()) -> None:
         super().__init__(message)
@@ -45,7 +48,15 @@ class Failure(Exception):
         """For a report, which has no diagnostics: the first of them says what is wrong, the rest is counted."""
         errors = [d for d in self.diagnostics if d.severity == "error"]
         more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-        return f"{self.message}: {errors[0].source}: {errors[0].message}{more}" if errors else self.message
+        from reconciler.render.safe_text import bounded
+
+        return f"{self.message}: {errors[0].source}: {bounded(errors[0].message)}{more}" if errors else self.message
+
+
+class Refusal(Failure):
+    """Understood, and not done: a rule of ours stands against it."""
+
+    outcome: Outcome = "refused"
 
 
 @dataclass(frozen=True)
@@ -67,6 +78,8 @@ class Session:
     writing: bool = False
     catalogs: dict[str, Catalog] = field(default_factory=dict)
     specs: dict[str, CatalogSpec] = field(default_factory=dict)
+    retries: dict[str, int] = field(default_factory=dict)
+    """Of the catalogs that have `max_retries`: how often a write that did not hold is sent again."""
     _open: ExitStack = field(default_factory=ExitStack)
 
     def connect(self, spec: CatalogSpec) -> Catalog:
@@ -74,8 +87,10 @@ class Session:
         from reconciler.manifest.problem import ManifestError
         from reconciler.manifest.secrets import connection_options
 
+        self.specs[spec.name] = spec
         try:
-            options, secrets = connection_options(spec.options)
+            schema = _options_schema(spec.type)
+            options, secrets = connection_options(spec.options, schema)
             self.redactor.add(secrets)
             catalog = connect(spec, options)
         except ManifestError as error:
@@ -84,7 +99,9 @@ class Session:
         except CatalogError as error:
             raise self._unreachable(spec.name, error) from error
         self.catalogs[spec.name] = catalog
-        self.specs[spec.name] = spec
+        if "max_retries" in schema.get("properties", {}):
+            default = schema["properties"]["max_retries"].get("default", DEFAULT_RETRIES)
+            self.retries[spec.name] = int(options.get("max_retries", default))
         self._open.callback(catalog.close)
         return catalog
 
@@ -110,7 +127,9 @@ class Session:
             pool.shutdown(wait=False, cancel_futures=True)
 
     def _unreachable(self, name: str, error: CatalogError) -> Failure:
-        message = self.redactor.text(error.message)
+        from reconciler.engine.advice import way_to
+
+        message = self.redactor.text(error.message) + way_to(self.specs[name], error.code)
         return Failure(f"catalog {name} cannot be read: {error.code.title} ({int(error.code)}): {message}")
 
     def close(self) -> None:
@@ -119,22 +138,51 @@ class Session:
 
 def validate(paths: Sequence[str], variables: Mapping[str, str]) -> Loaded:
     """Offline."""
-    from reconciler.catalog.registry import capabilities_of
+    from reconciler.catalog.registry import capabilities_of, known_types, plugin_options
     from reconciler.manifest.load import load
+    from reconciler.manifest.plugin_options import PluginTypes
 
-    return load(paths, variables=variables, capabilities_of=capabilities_of)
+    plugins = PluginTypes(known_types, plugin_options)
+    return load(paths, variables=variables, capabilities_of=capabilities_of, plugins=plugins)
+
+
+def _options_schema(type_: str) -> Mapping[str, Any]:
+    """The JSON Schema of a type's keys, built in or a plug-in's. Raises CatalogError."""
+    from reconciler.catalog.registry import plugin_options
+    from reconciler.manifest.plugin_options import with_storage
+    from reconciler.manifest.schema_files import options_of
+
+    return options_of(type_) or with_storage(plugin_options(type_) or {})
+
+
+def _prune_at_one_root(desired: Desired, names: Sequence[str]) -> str | None:
+    """What one of two catalogs at one root does not declare would look like an orphan to it."""
+    from reconciler.manifest.same_root import at_one_root
+
+    for shared in at_one_root(desired.catalogs.values()):
+        if set(shared) & set(names):
+            return (
+                f"--prune is refused: the catalogs {' and '.join(shared)} are one place, and each would take what only "
+                "the other declares for an orphan; declare everything in one of them"
+            )
+    return None
 
 
 def plan(request: Request, at: Session) -> tuple[Plan, list[Diagnostic]]:
     """The plan and the warnings. Reads every selected catalog, writes nothing."""
     from reconciler.core.planner import PlanError, make_plan
-    from reconciler.engine.select import unmatched_target
+    from reconciler.engine.select import prune_without_owner, unmatched_target
+    from reconciler.manifest.scopes import scope_problems
 
     loaded = validate(request.paths, request.variables)
     if has_errors(loaded.diagnostics):
         raise Failure("the manifests have errors", loaded.diagnostics)
     desired = loaded.desired
     names = _selected(desired, request.catalogs)
+    if request.options.prune and (problem := prune_without_owner(desired, names) or _prune_at_one_root(desired, names)):
+        raise Refusal(problem)
+    if request.options.prune and (nowhere := scope_problems(desired, names)):
+        raise Failure("--prune has nothing to look through", nowhere)
     capabilities = {name: _capabilities(desired.catalogs[name]) for name in names}
     at.side_by_side(lambda name: at.connect(desired.catalogs[name]), names)
     snapshots = at.observe(desired, names)
@@ -171,9 +219,9 @@ def _capabilities(spec: CatalogSpec) -> Capabilities:
 
 def _public(spec: CatalogSpec) -> CatalogSpec:
     from reconciler.engine.redact import without_literal_secrets
-    from reconciler.manifest.schema_files import is_secret
+    from reconciler.manifest.schema_files import secret_keys
 
-    return without_literal_secrets(spec, is_secret)
+    return without_literal_secrets(spec, secret_keys(_options_schema(spec.type)))
 
 
 @dataclass(frozen=True)
@@ -183,14 +231,23 @@ class RunOptions:
     journal: Path | None = None
 
 
-def apply(the_plan: Plan, options: RunOptions, at: Session) -> Report:
-    """Runs the plan on the catalogs of the session. The report comes back whatever happens to the steps."""
+def apply(
+    the_plan: Plan, options: RunOptions, at: Session, keep: Callable[[Report], None] = lambda report: None
+) -> Report:
+    """Runs the plan on the catalogs of the session. The report comes back whatever happens to the steps. `keep` gets it
+    before signals mean anything else again; or, at a second signal, as it is then, and the program ends."""
     from reconciler.engine.execute import execute
+    from reconciler.engine.journal import Witness
+    from reconciler.engine.outcome import cut_short
     from reconciler.engine.progress import progress_on
     from reconciler.engine.signals import stop_on_signals
 
-    journal = _journal(the_plan, options.journal, at)
-    with stop_on_signals(at.say) as stop:
+    journal = Witness(_journal(the_plan, options.journal, at))
+
+    def last_words() -> None:
+        keep(_cleaned(cut_short(the_plan, journal.started, journal.ended), at))
+
+    with stop_on_signals(at.say, last_words) as stop:
         at.writing = any(s.verdict == "allowed" for s in the_plan.steps)
         report = execute(
             the_plan,
@@ -200,8 +257,15 @@ def apply(the_plan: Plan, options: RunOptions, at: Session) -> Report:
             journal=journal,
             progress=progress_on(sys.stderr, at.redactor.text),
             stop=stop,
+            max_retries=at.retries,
         )
+        report = _cleaned(report, at)
+        keep(report)
         at.writing = False
+    return report
+
+
+def _cleaned(report: Report, at: Session) -> Report:
     clean = tuple(
         replace(r, error=replace(r.error, message=at.redactor.text(r.error.message))) if r.error else r
         for r in report.steps
@@ -216,10 +280,11 @@ def _journal(the_plan: Plan, chosen: Path | None, at: Session) -> Journal:
     if not the_plan.steps:
         return NoJournal()
     try:
-        return FileJournal(chosen or default_path(the_plan.plan_id), the_plan.plan_id, at.redactor.value)
+        path = chosen or default_path(the_plan.plan_id, make_folder=True)
+        return FileJournal(path, the_plan.plan_id, at.redactor.value)
     except JournalError as error:
         if chosen is not None:
-            raise Failure(f"{error}; nothing was written") from error
+            raise Failure(f"{error}{_no_folder(chosen)}; nothing was written") from error
         at.say(f"warning: {error}; the run goes on without a journal (choose a place with --journal FILE)")
         return NoJournal()
 
@@ -243,10 +308,10 @@ def is_report(value: object) -> bool:
 def warn_of_literals(at: Session, where: str) -> None:
     """Secrets that stand in a manifest are not written down again: whoever uses what was written has to supply them."""
     from reconciler.engine.redact import literal_warning
-    from reconciler.manifest.schema_files import is_secret
+    from reconciler.manifest.schema_files import secret_keys
 
     for _, spec in sorted(at.specs.items()):
-        warning = literal_warning(spec, is_secret, where)
+        warning = literal_warning(spec, secret_keys(_options_schema(spec.type)), where)
         if warning is not None:
             at.say(warning)
 
@@ -278,36 +343,48 @@ def write_file(path: Path, text: str) -> None:
     try:
         write_atomically(path, text)
     except OSError as error:
-        raise Failure(f"cannot write {path}: {error.strerror}") from error
+        raise Failure(f"cannot write {path}: {error.strerror}{_no_folder(path)}") from error
+
+
+def claim_report(path: Path) -> None:
+    """Raises Failure when it cannot be written; an earlier report does not survive."""
+    from reconciler.engine.files import claim
+    from reconciler.engine.outcome import not_ended
+    from reconciler.render.as_json import report_json
+
+    try:
+        claim(path, report_json(not_ended()))
+    except OSError as error:
+        problem = f"cannot write the report {path}: {error.strerror}{_no_folder(path)}"
+        raise Failure(f"{problem}; nothing was written") from error
+
+
+def _no_folder(path: Path) -> str:
+    return "" if path.parent.is_dir() else f" (create the folder {path.parent} first)"
 
 
 def import_catalogs(paths: Sequence[str], variables: Mapping[str, str], folder: Path, at: Session) -> list[Path]:
-    """Live state as manifests, one file per catalog. Never overwrites a file, and writes none unless all can be."""
-    from reconciler.manifest.emit import export
-    from reconciler.model.observed import Scope
+    """Live state as manifests, one file per catalog. Never overwrites a file, and writes none unless all can be.
+
+    What is read together with the new files stays valid: a Catalog document that is there already is not written again,
+    and an object that is declared there already is an error.
+    """
+    from reconciler.manifest.import_folder import read_together, side_by_side
+    from reconciler.manifest.scopes import scope_problems
 
     loaded = validate(paths, variables)
     if has_errors(loaded.diagnostics):
         raise Failure("the manifests have errors", loaded.diagnostics)
     names = _selected(loaded.desired, ())
+    if nowhere := scope_problems(loaded.desired, names):
+        raise Failure("nothing says what to import", nowhere)
     targets = {name: folder / f"{name}.yaml" for name in names}
     for target in targets.values():
         if target.exists():
             raise Failure(f"{target} exists already: choose another folder or move it away")
-    texts = {}
-    for name in names:
-        spec = loaded.desired.catalogs[name]
-        capabilities = _capabilities(spec)
-        at.connect(spec)
-        ignore = spec.management.ignore
-        tables = at.look(name, Scope(ignore=ignore)).tables
-        snapshot = at.look(name, Scope(detail=frozenset(tables), ignore=ignore))
-        for gap in snapshot.gaps:
-            raise Failure(f"catalog {name} cannot be listed completely: {gap.message}; nothing was written")
-        emitted = export(_public(spec), snapshot, capabilities.type_problem, capabilities.ident_problem)
-        texts[name] = emitted.text
-        for warning in emitted.warnings:
-            at.say(at.redactor.text(f"warning: catalog {name}: {warning}"))
+    there = validate(read_together(paths, folder), variables).desired
+    texts = {name: _exported(name, loaded.desired, there, folder, at) for name in names}
+    targets = {name: target for name, target in targets.items() if texts[name]}
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, target in targets.items():
@@ -315,5 +392,38 @@ def import_catalogs(paths: Sequence[str], variables: Mapping[str, str], folder: 
                 file.write(texts[name])
     except OSError as error:
         raise Failure(f"cannot write {error.filename}: {error.strerror}") from error
+    for spec in side_by_side([loaded.desired.catalogs[n] for n in names if n not in there.catalogs], folder):
+        both = f"{targets[spec.name]} and {spec.source.file} both declare catalog {spec.name}"
+        at.say(f"note: {both}: plan with one of them, not with a folder that holds both")
     warn_of_literals(at, str(folder))
-    return [targets[name] for name in names]
+    return list(targets.values())
+
+
+def _exported(name: str, desired: Desired, there: Desired, folder: Path, at: Session) -> str:
+    """The catalog's manifests, without its Catalog document when that is among those `there`."""
+    from reconciler.core.planner import scope_of
+    from reconciler.manifest.emit import export
+    from reconciler.manifest.import_folder import conflict
+    from reconciler.model.observed import Scope
+
+    spec = desired.catalogs[name]
+    capabilities = _capabilities(spec)
+    at.connect(spec)
+    scope = Scope(ignore=spec.management.ignore, namespaces=scope_of(desired, name).namespaces)
+    tables = at.look(spec.name, scope).tables
+    snapshot = at.look(spec.name, replace(scope, detail=frozenset(tables)))
+    for gap in snapshot.gaps:
+        raise Failure(f"catalog {spec.name} cannot be listed completely: {gap.message}; nothing was written")
+    problem = conflict(spec, snapshot, there)
+    if problem is not None:
+        raise Failure(f"{problem}, which is read together with {folder}: choose another folder; nothing was written")
+    known = there.catalogs.get(spec.name)
+    asked = capabilities
+    rules = (asked.type_problem, asked.ident_problem, asked.property_problem, asked.schema_problem)
+    emitted = export(_public(spec), snapshot, *rules, with_catalog=known is None)
+    for warning in emitted.warnings:
+        at.say(at.redactor.text(f"warning: catalog {spec.name}: {warning}"))
+    if known is not None:
+        empty = "" if emitted.text else "; nothing else is live"
+        at.say(f"note: catalog {spec.name} is declared at {known.source} already and not written again{empty}")
+    return emitted.text

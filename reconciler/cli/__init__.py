@@ -16,6 +16,7 @@ def run(argv: Sequence[str]) -> int:
     from reconciler.app import Failure
     from reconciler.cli import commands
     from reconciler.cli.output import Output
+    from reconciler.model.report import EXIT_CODES
 
     with contextlib.suppress(ValueError):  # Not the main thread: signals are someone else's business.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -26,7 +27,7 @@ def run(argv: Sequence[str]) -> int:
     except Failure as error:
         out.diagnostics(error.diagnostics)
         out.say(f"error: {error.message}")
-        return commands.ERROR
+        return EXIT_CODES[error.outcome]
     except KeyboardInterrupt:
         out.say("interrupted: nothing was written")
         return commands.INTERRUPTED

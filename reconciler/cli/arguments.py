@@ -99,7 +99,11 @@ def _add_scope(to: Parser) -> None:
 
 
 def _add_planning(to: Parser) -> None:
-    to.add_argument("--prune", action="store_true", help="delete what we own and no manifest declares")
+    to.add_argument(
+        "--prune",
+        action="store_true",
+        help="delete what we own and no manifest declares; refused while management.owner is not set",
+    )
     to.add_argument("--adopt", action="store_true", help="take declared objects that nobody owns")
     to.add_argument("--take-over", action="append", default=[], metavar="OWNER", help="take this owner's objects")
     to.add_argument("--allow", action="append", default=[], choices=ALLOW_WORDS, metavar="WORD",

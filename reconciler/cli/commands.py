@@ -9,6 +9,7 @@ from typing import Any
 
 from reconciler import app
 from reconciler.cli.output import Output
+from reconciler.cli.report_file import ReportFile
 from reconciler.model.diagnostic import has_errors
 from reconciler.model.plan import Plan
 from reconciler.model.report import EXIT_CODES, Outcome, Report
@@ -69,36 +70,50 @@ def show(args: argparse.Namespace, out: Output) -> int:
 
 def apply(args: argparse.Namespace, out: Output) -> int:
     """The report is given whatever happens, also when there is no plan to report on."""
+    file = ReportFile(args.report, out.say)
     try:
+        file.claim(args.paths if args.plan is None else [args.plan])
         _check_apply_flags(args)
-        report = _applied(args, out)
+        report = _applied(args, out, file)
     except app.Failure as error:
-        _no_plan(args, "failed", error.summary, out)
+        _no_plan(args, file, error.outcome, error.summary, out)
         raise
     except KeyboardInterrupt:
-        _no_plan(args, "interrupted", "interrupted before the first write", out)
+        _no_plan(args, file, "interrupted", "interrupted before the first write", out)
         raise
     except Exception as error:
         outcome: Outcome = "partial" if out.session.writing else "failed"
-        _no_plan(args, outcome, f"internal error: {type(error).__name__}: {error}", out)
+        _no_plan(args, file, outcome, f"internal error: {type(error).__name__}: {error}", out)
         raise
-    _write_report(args.report, report, out)
     try:
-        out.result(_report_as(report.to_json(), args.format, Path()))
+        if args.format == "json" or report.outcome != "no_changes":  # As text, the plan has said that already.
+            out.result(_report_as(report.to_json(), args.format, Path()))
     except app.Failure as error:
         out.say(f"warning: {error.message}; the run ended with outcome {report.outcome}")
-    return EXIT_CODES[report.outcome]
+    except KeyboardInterrupt:
+        out.say(f"interrupted while the report was printed; the run ended with outcome {report.outcome}")
+        return INTERRUPTED
+    return _exit_code(report, file.lost)
 
 
-def _no_plan(args: argparse.Namespace, outcome: Outcome, message: str, out: Output) -> None:
+def _exit_code(report: Report, lost: bool) -> int:
+    """A run whose report was asked for and lost is no success: whoever reads the file finds `interrupted` there. To
+    apply again is the remedy, as for any 5; 1 promises that nothing was written."""
+    code = EXIT_CODES[report.outcome]
+    if code != OK or not lost:
+        return code
+    return PARTLY if report.count("done") else ERROR
+
+
+def _no_plan(args: argparse.Namespace, file: ReportFile, outcome: Outcome, message: str, out: Output) -> None:
     """As text, what went wrong is on stderr already."""
     report = Report("", outcome, (), out.redactor.text(message))
-    _write_report(args.report, report, out)
+    file.write(report)
     if args.format == "json":
         out.result(as_json.report_json(report))
 
 
-def _applied(args: argparse.Namespace, out: Output) -> Report:
+def _applied(args: argparse.Namespace, out: Output, file: ReportFile) -> Report:
     made = app.saved_plan(Path(args.plan)) if args.plan is not None else _planned(args, out)
     if args.format == "text":
         out.result(text.plan_text(made, out.color))
@@ -107,7 +122,7 @@ def _applied(args: argparse.Namespace, out: Output) -> Report:
     if args.plan is not None and made.refused is None:
         app.connect_for(made, Path(args.plan), out.session)
     options = app.RunOptions(args.parallelism, args.timeout, Path(args.journal) if args.journal else None)
-    return app.apply(made, options, out.session)
+    return app.apply(made, options, out.session, file.write)
 
 
 def _planned(args: argparse.Namespace, out: Output) -> Plan:
@@ -149,16 +164,6 @@ def _confirm(made: Plan, args: argparse.Namespace, out: Output) -> None:
     sys.stderr.flush()
     if sys.stdin.readline().strip() != "yes":
         raise app.Failure("not applied: nothing was written")
-
-
-def _write_report(path: str | None, report: Report, out: Output) -> None:
-    """A report that cannot be written changes nothing about what was applied: the exit code stays."""
-    if path is None:
-        return
-    try:
-        app.write_file(Path(path), as_json.report_json(report))
-    except app.Failure as error:
-        out.say(f"error: the report was not written: {error.message}")
 
 
 def _plan_as(made: Plan, how: str, out: Output, title: str = text.NO_CHANGES) -> str:

@@ -33,6 +33,7 @@ from reconciler.model.plan import Plan, Step
 from reconciler.model.report import Report, StepError, StepResult
 
 TICK = 0.1
+MAX_RETRIES = 5
 FRESH = 1.0
 """Seconds for which the read that verified a step also serves as the read before the next step on that object."""
 
@@ -46,15 +47,18 @@ def execute(
     journal: Journal | None = None,
     progress: Progress | None = None,
     stop: threading.Event | None = None,
-    max_retries: int = 5,
+    max_retries: int | Mapping[str, int] = MAX_RETRIES,
     sleep: Callable[[float], object] | None = None,
 ) -> Report:
-    """`stop` is set by a signal. `sleep` is for tests; by default a wait ends early when the run is to stop."""
+    """`max_retries`: for all catalogs, or for those named. `stop` is set by a signal. `sleep` is for tests; by default
+    a wait ends early when the run is to stop."""
     journal = journal or NoJournal()
     if plan.refused is not None:
         return _finished(nothing_ran(plan, "refused", f"nothing was written: {plan.refused}"), journal)
     run = _Run(plan, catalogs, parallelism, timeout, journal, progress or Silent(), stop or threading.Event())
-    run.retry = Retry(max_retries, sleep or run.pause, run.stopped)
+    given = max_retries if isinstance(max_retries, Mapping) else dict.fromkeys(catalogs, max_retries)
+    waiting = (sleep or run.pause, run.stopped)
+    run.retries = {name: Retry(given.get(name, MAX_RETRIES), *waiting) for name in catalogs}
     return _finished(run.report(), journal)
 
 
@@ -66,7 +70,7 @@ def _finished(report: Report, journal: Journal) -> Report:
 
 
 class _Run:
-    retry: Retry
+    retries: Mapping[str, Retry]
 
     def __init__(
         self,
@@ -109,7 +113,7 @@ class _Run:
     def report(self) -> Report:
         allowed = [s for s in self.plan.steps if s.verdict == "allowed"]
         self.tools = {name: self._tools(name, allowed) for name in {s.catalog for s in allowed}}
-        found = check(chains_of(allowed), {n: t.reader for n, t in self.tools.items()}, self.retry)
+        found = check(chains_of(allowed), {n: t.reader for n, t in self.tools.items()}, self.retries)
         if found.changed:
             return nothing_ran(self.plan, "stale", found.stale_message)
         if found.unreadable:
@@ -126,7 +130,7 @@ class _Run:
             touched |= {name for ident in touched for name in earlier_names(ident, renames)}
         scope = Scope(detail=touched, locations=locations_of(steps))
         catalog = self.catalogs[name]
-        return Tools(catalog, Reader(catalog, scope), self.retry, self.plan.plan_id, chains_of(steps))
+        return Tools(catalog, Reader(catalog, scope), self.retries[name], self.plan.plan_id, chains_of(steps))
 
     def _run(self, graph: Graph, holds: set[str]) -> None:
         skipped = [Ended(StepResult(s, "skipped")) for s in self.plan.steps if s.id in holds]

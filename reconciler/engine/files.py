@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import tempfile
 from pathlib import Path
@@ -29,6 +30,23 @@ def write_atomically(path: Path, text: str) -> None:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
+
+
+def claim(path: Path, text: str) -> None:
+    """Finds out whether the file can be written, and puts `text` in the place of what an earlier run left there. Raises
+    OSError. A device is asked and gets nothing; a pipe is not opened, its reader would see an end."""
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if not path.exists() or path.is_file():
+        write_atomically(path, text)
+    elif path.is_char_device():
+        device = os.open(path, os.O_WRONLY | os.O_NOCTTY)
+        try:
+            os.write(device, b"")  # /dev/full refuses even this.
+        finally:
+            os.close(device)
+    elif not os.access(path, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
 
 
 def _umask() -> int:

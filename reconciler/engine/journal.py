@@ -45,8 +45,30 @@ class NoJournal:
         pass
 
 
+class Witness:
+    """Passes everything on, and knows at any moment which steps have started and how those that ended did. Without a
+    lock: it is asked by a signal handler."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self.started: dict[str, Step] = {}
+        self.ended: dict[str, StepResult] = {}
+
+    def start(self, step: Step) -> None:
+        self.started[step.id] = step
+        self._journal.start(step)
+
+    def end(self, *results: StepResult) -> None:
+        self.ended.update({result.step.id: result for result in results})
+        self._journal.end(*results)
+
+    def finish(self, outcome: Outcome) -> None:
+        self._journal.finish(outcome)
+
+
 class FileJournal:
-    """`clean` takes secrets out of every value. An existing file is continued, never overwritten."""
+    """`clean` takes secrets out of every value. An existing file is continued, never overwritten. The folder must be
+    there, as for every file that someone names."""
 
     def __init__(self, path: Path, plan_id: str, clean: Clean = lambda value: value) -> None:
         self.path = path
@@ -57,7 +79,6 @@ class FileJournal:
         self._synced = 0
         self._broken: JournalError | None = None
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
             self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         except OSError as error:
             raise JournalError(f"cannot write the journal {path}: {error.strerror}") from error
@@ -135,8 +156,14 @@ def _end_event(result: StepResult) -> dict[str, Json]:
     }
 
 
-def default_path(plan_id: str, now: datetime | None = None) -> Path:
-    """Under the working directory. The time comes first, so that the files sort by run."""
+def default_path(plan_id: str, now: datetime | None = None, make_folder: bool = False) -> Path:
+    """Under the working directory. The time comes first, so that the files sort by run. Raises JournalError when the
+    folder is to be made and cannot be."""
+    if make_folder:
+        try:
+            FOLDER.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise JournalError(f"cannot write the journal in {FOLDER}: {error.strerror}") from error
     stamp = (now or datetime.now(UTC)).strftime("%Y%m%dT%H%M%SZ")
     return FOLDER / f"{stamp}-{short_id(plan_id)}.jsonl"
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from reconciler.catalog.base import Catalog
 from reconciler.core.globs import matcher
+from reconciler.core.uris import place_of
+from reconciler.model.capabilities import Capabilities
 from reconciler.model.ident import Ident
-from reconciler.model.observed import Absent, Detached, Gap, Present, Scope, Snapshot, Unreadable
+from reconciler.model.observed import Absent, Detached, Finding, Gap, Occupied, Present, Scope, Snapshot, Unreadable
+from reconciler.model.state import TableState
+
+_ANY_NAME = "\x01" * 40
+"""Stands for any name below a namespace when the patterns are asked."""
 
 
 def observe(
@@ -20,17 +26,27 @@ def observe(
     """Raises CatalogError when nothing at all can be said about the catalog.
 
     Ignored objects are not reported, but they are remembered as `hidden`: a namespace that holds one is not empty and
-    must never be planned as droppable. `clean` takes secrets out of what a library said.
+    must never be planned as droppable, and the data of an ignored table is that table's. `clean` takes secrets out of
+    what a library said.
     """
     ignored = matcher(tuple(dict.fromkeys((*scope.ignore, *ignore))))
     namespaces: dict[Ident, Present | Unreadable] = {}
     tables: dict[Ident, Present | Detached | Unreadable] = {}
     gaps: list[Gap] = []
     hidden: set[Ident] = set()
+    places: dict[Ident, str] = {}
+    unread: set[Ident] = set()
+    closed: set[Ident] = set()
     for found in catalog.scan(scope):
+        if isinstance(found, Occupied):
+            hidden.add(found.ident)
+            if ignored(found.ident):
+                unread.add(found.ident)  # Named by the catalog, not read: it may be a table.
+            continue
         if isinstance(found, Gap):
             if found.ident and ignored(found.ident):
                 hidden.add(found.ident)  # Something is there, and what holds it is not empty.
+                unread.add(found.ident)
             else:
                 gaps.append(replace(found, message=clean(found.message)))
             continue
@@ -42,6 +58,13 @@ def observe(
         if ignored(found.ident):
             if not isinstance(finding, Detached):
                 hidden.add(found.ident)
+                place = _place(finding)
+                if place is not None:
+                    places[found.ident] = place
+                elif found.kind == "Namespace":
+                    closed.add(found.ident)
+                elif not isinstance(finding, Unreadable) or finding.may_hold_data:
+                    unread.add(found.ident)
         elif found.kind == "Table":
             tables[found.ident] = finding
         elif not isinstance(finding, Detached):
@@ -51,4 +74,32 @@ def observe(
         dict(sorted(tables.items())),
         tuple(sorted(gaps, key=lambda g: (g.ident, g.code, g.message))),
         frozenset(hidden),
+        dict(sorted(places.items())),
+        frozenset(unread | _unseen(closed, {*tables, *places}, ignored)),
+        _chosen(catalog.capabilities, {i: tables[i] for i in sorted(scope.detail) if i in tables}),
     )
+
+
+def _chosen(capabilities: Capabilities, tables: Mapping[Ident, Finding]) -> dict[Ident, str]:
+    """Tables that are not where their names would put them, where a manifest may say so."""
+    out: dict[Ident, str] = {}
+    for ident, found in tables.items() if capabilities.chooses_location else ():
+        if isinstance(found, Present) and isinstance(found.state, TableState) and isinstance(found.state.location, str):
+            rule, location = capabilities.location_of(ident), found.state.location
+            by_rule = rule is not None and place_of(rule) == place_of(found.state.place or location)
+            if not by_rule and capabilities.location_problem(ident, location) is None:
+                out[ident] = location
+    return out
+
+
+def _place(finding: Present | Unreadable) -> str | None:
+    if isinstance(finding, Unreadable) or not isinstance(finding.state, TableState):
+        return None
+    place = finding.state.place or finding.state.location
+    return place if isinstance(place, str) else None
+
+
+def _unseen(namespaces: set[Ident], tables: set[Ident], ignored: Callable[[Ident], bool]) -> set[Ident]:
+    """The ignored namespaces that show no table: some catalogs do not look inside one when all of it is ignored."""
+    seen = {t[:n] for t in tables for n in range(1, len(t))}
+    return {i for i in namespaces if i not in seen and ignored((*i, _ANY_NAME))}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 from reconciler.engine.run_step import Ended
+from reconciler.model.errors import Code
 from reconciler.model.plan import Plan
-from reconciler.model.report import Outcome, Report, Status, StepResult
+from reconciler.model.report import Outcome, Report, Status, StepError, StepResult
 
 Halt = str
 SIGNAL: Halt = "signal"
@@ -24,6 +25,27 @@ def report_of(plan: Plan, ended: Mapping[str, Ended], halt: Halt | None, why: st
     steps = tuple(ended[s.id].result if s.id in ended else StepResult(s, "not_run") for s in plan.steps)
     landed = any(e.landed for e in ended.values())
     return Report(plan.plan_id, _outcome(plan, steps, landed, halt), steps, _message(plan, steps, halt, why))
+
+
+def not_ended() -> Report:
+    """What stands in the place of a report while the run goes on: all there will be if the process is killed."""
+    message = "this run has not ended yet, or it was killed: its journal says how far it came; apply again"
+    return Report("", "interrupted", (), message)
+
+
+def cut_short(plan: Plan, started: Container[str], ended: Mapping[str, StepResult]) -> Report:
+    """The run ends now, in the middle of steps: nobody will read back what those did."""
+    error = StepError(
+        int(Code.INTERNAL),
+        Code.INTERNAL.title,
+        "the run was ended while this step was running. What the catalog holds is not known; apply again.",
+    )
+    steps = tuple(
+        ended.get(s.id) or (StepResult(s, "unknown", error) if s.id in started else StepResult(s, "not_run"))
+        for s in plan.steps
+    )
+    why = "ended at once by a second signal: running steps were not waited for"
+    return Report(plan.plan_id, "interrupted", steps, f"{_counted(steps)}; {why}")
 
 
 def _outcome(plan: Plan, steps: tuple[StepResult, ...], landed: bool, halt: Halt | None) -> Outcome:
@@ -43,6 +65,16 @@ def _outcome(plan: Plan, steps: tuple[StepResult, ...], landed: bool, halt: Halt
 def _message(plan: Plan, steps: tuple[StepResult, ...], halt: Halt | None, why: str) -> str:
     if not plan.steps:
         return "no changes"
+    parts = [_counted(steps)]
+    if halt is not None:
+        parts.append(why)
+    first = next((s for s in steps if s.error is not None and s.status in ("failed", "unknown")), None)
+    if first is not None and first.error is not None:
+        parts.append(f"{first.step.id} {first.step.action} {first.step.key}: {first.error.message}")
+    return "; ".join(parts)
+
+
+def _counted(steps: tuple[StepResult, ...]) -> str:
     counts = Counter(s.status for s in steps)
     words: dict[Status, str] = {
         "done": "done",
@@ -51,10 +83,4 @@ def _message(plan: Plan, steps: tuple[StepResult, ...], halt: Halt | None, why: 
         "unknown": "unknown",
         "not_run": "not run",
     }
-    parts = [", ".join(f"{counts[s]} {word}" for s, word in words.items() if counts[s])]
-    if halt is not None:
-        parts.append(why)
-    first = next((s for s in steps if s.error is not None and s.status in ("failed", "unknown")), None)
-    if first is not None and first.error is not None:
-        parts.append(f"{first.step.id} {first.step.action} {first.step.key}: {first.error.message}")
-    return "; ".join(parts)
+    return ", ".join(f"{counts[s]} {word}" for s, word in words.items() if counts[s])

@@ -43,12 +43,10 @@ class Redactor:
 
     def text(self, text: str) -> str:
         pattern = self._pattern
-        return pattern.sub(MASK, text) if pattern is not None else text
+        return without_userinfo(pattern.sub(MASK, text) if pattern is not None else text)
 
     def value(self, value: Json) -> Json:
         """Every string in a JSON value, keys included."""
-        if self._pattern is None:
-            return value
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, list):
@@ -56,6 +54,28 @@ class Redactor:
         if isinstance(value, dict):
             return {self.text(k): self.value(v) for k, v in value.items()}
         return value
+
+
+_USERINFO = re.compile(
+    r"\b([A-Za-z][A-Za-z0-9+.-]*)://"
+    r"([^\s/?#\"'<>]*"
+    r"|(?!\[)[^\s/?#\"'<>:]*:(?!\d+/)[^\s\"'<>]*"  # a password with a slash in it, which is not a port
+    r")@"
+)
+_CONTAINERS = frozenset({"abfs", "abfss", "wasb", "wasbs"})
+
+
+def without_userinfo(text: str) -> str:
+    """`s3://user:password@host/x` as `s3://***@host/x`, wherever it stands in the text. Azure writes a container in
+    that place, which is no secret."""
+    return _USERINFO.sub(_masked, text) if "://" in text and "@" in text else text
+
+
+def _masked(match: re.Match[str]) -> str:
+    scheme, userinfo = match.groups()
+    if scheme.lower() in _CONTAINERS and ":" not in userinfo:
+        return match.group()
+    return f"{scheme}://{MASK}@"
 
 
 class RedactingFormatter(logging.Formatter):
@@ -96,17 +116,16 @@ _REFERENCES = re.compile(r"(\$\{(env|file):[^}:]+\})+")
 
 def without_literal_secrets(spec: CatalogSpec, is_secret: Callable[[str], bool]) -> CatalogSpec:
     """The spec as it may be written down: a secret that stands in the manifest itself, rather than behind `${env:}` or
-    `${file:}`, becomes a reference to an environment variable, so that whoever reads the text can still supply it."""
-    options = {
-        key: reference_for(spec.name, key) if is_secret(key) and _literal(value) else value
-        for key, value in spec.options.items()
-    }
+    `${file:}`, becomes a reference to an environment variable, so that whoever reads the text can still supply it.
+    So does a URI with a password in it, whatever its key."""
+    taken = literal_secrets(spec, is_secret)
+    options = {k: reference_for(spec.name, k) if k in taken else v for k, v in spec.options.items()}
     return replace(spec, options=options)
 
 
 def literal_secrets(spec: CatalogSpec, is_secret: Callable[[str], bool]) -> list[str]:
     """The keys that `without_literal_secrets` replaces."""
-    return sorted(key for key, value in spec.options.items() if is_secret(key) and _literal(value))
+    return sorted(k for k, v in spec.options.items() if (is_secret(k) and _literal(v)) or _with_userinfo(v))
 
 
 def literal_warning(spec: CatalogSpec, is_secret: Callable[[str], bool], where: str) -> str | None:
@@ -126,4 +145,15 @@ def reference_for(catalog: str, key: str) -> str:
 
 
 def _literal(value: object) -> bool:
-    return isinstance(value, str) and _worth_hiding(value) and _REFERENCES.fullmatch(value) is None
+    """Whatever its length: `_worth_hiding` is about words in a text, and here it is known that the value is a secret.
+    Only `true` and `false` (and nothing at all) cannot be one."""
+    if isinstance(value, bool) or value is None:
+        return False
+    text = str(value)
+    return text.lower() not in ("", "true", "false") and _REFERENCES.fullmatch(text) is None
+
+
+def _with_userinfo(value: object) -> bool:
+    """A URI whose user or password is written out."""
+    uris = _USERINFO.finditer(_REFERENCES.sub("", value)) if isinstance(value, str) else ()
+    return any(_masked(uri) != uri.group() and uri.group(2).strip(":") for uri in uris)

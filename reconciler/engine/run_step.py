@@ -13,7 +13,7 @@ from reconciler.engine.explain import mismatch
 from reconciler.engine.journal import short_id
 from reconciler.engine.reader import Key, Reader, bug
 from reconciler.engine.retry import Retry
-from reconciler.model.change import DropNamespace
+from reconciler.model.change import DropNamespace, ReplaceTable
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import ObjectKey
 from reconciler.model.observed import Finding, Present, Scope
@@ -22,6 +22,9 @@ from reconciler.model.report import Status, StepError, StepResult
 from reconciler.model.state import DatasetState, TableState
 
 Lives = Mapping[ObjectKey, Live]
+PATIENCE = (0.05, 0.1, 0.2, 0.4)
+"""Seconds between the reads of an object that another run may be changing right now."""
+_RACED = frozenset({Code.NAMESPACE_ALREADY_EXISTS, Code.TABLE_ALREADY_EXISTS, Code.CONCURRENT_MODIFICATION})
 
 
 @dataclass
@@ -57,21 +60,26 @@ class _Attempts:
     count: int = 0
     version_before: int | None = None
     version_after: int | None = None
+    doubt: bool = False
+    """The last write may yet land."""
 
     def end(self, status: Status, lives: Lives, error: StepError | None = None, landed: bool = False) -> Ended:
         live = lives.get(self.step.key)
         after = self.version_after
         if after is None and live is not None and status != "unknown":
             after = _version(live.finding)
+        before = self.version_before if self.version_before is not None else _version(self.before)
+        # A catalog takes the tag away again when the write failed and nothing has changed.
+        tagged = self.count and (landed or self.doubt or after != before)
         result = StepResult(
             self.step,
             status,
             error,
             self.count,
             time.monotonic() - self.started,
-            self.version_before if self.version_before is not None else _version(self.before),
+            before,
             after,
-            self.tag if self.count else None,
+            self.tag if tagged else None,
         )
         return Ended(result, landed, lives)
 
@@ -85,7 +93,10 @@ def run_step(step: Step, tools: Tools, known: Lives | None = None) -> Ended:
     except CatalogError as error:
         return Ended(StepResult(step, "failed", _step_error(error), seconds=time.monotonic() - started))
     attempts = _Attempts(step, started, lives[links[-1].key].finding, None)
-    place = _place(step, links, lives, tools)
+    try:
+        place, lives = _settled(step, links, lives, tools)
+    except CatalogError as error:
+        return attempts.end("failed", lives, _step_error(error))
     if place == "after":
         return attempts.end("skipped", lives)
     if place == "elsewhere":
@@ -128,17 +139,34 @@ def _place(step: Step, links: Sequence[Link], lives: Lives, tools: Tools) -> Pla
     return place
 
 
+def _settled(
+    step: Step, links: Sequence[Link], lives: Lives, tools: Tools, patience: Sequence[float] = PATIENCE
+) -> tuple[Place, Lives]:
+    """Where the objects are. One that is nowhere may be in the middle of another run's write: it is read again, for a
+    short while, before that is believed. Raises CatalogError."""
+    place = _place(step, links, lives, tools)
+    for wait in patience:
+        if place != "elsewhere" or tools.retry.stopped():
+            break
+        tools.retry.sleep(wait)
+        lives = read_live(links, tools)
+        place = _place(step, links, lives, tools)
+    return place, lives
+
+
 def _write_until_it_holds(step: Step, links: Sequence[Link], tools: Tools, attempts: _Attempts) -> Ended:
     landed = False
     while True:
         attempts.count += 1
         error = _write(step, tools, attempts)
+        attempts.doubt = error is not None and error.unknown_outcome
         landed = landed or error is None
         try:
-            lives = read_live(links, tools)
+            lives: Lives = read_live(links, tools)
+            raced = error is not None and error.code in _RACED
+            place, lives = _settled(step, links, lives, tools, PATIENCE if raced else ())
         except CatalogError as unread:
             return attempts.end("unknown", {}, _unread(unread, error), landed=True)
-        place = _place(step, links, lives, tools)
         landed = landed or place in ("after", "between")
         if place == "after":
             return attempts.end("done", lives, landed=True)
@@ -166,15 +194,17 @@ def _write(step: Step, tools: Tools, attempts: _Attempts) -> CatalogError | None
 
 
 def _look_before_harm(step: Step, tools: Tools, attempts: _Attempts) -> None:
-    """Before anything destructive or rewriting, the dataset's version gets a name to come back to. A table that is only
-    to be deregistered is opened for this alone, and goes without when it cannot be opened."""
-    if step.risk not in ("destructive", "rewrite") or step.change.kind != "Table":
+    """Before anything destructive or rewriting, the dataset's version gets a name to come back to. A table whose entry
+    alone is removed or replaced keeps its versions and needs no such name; one that is to be deregistered is opened
+    here for the version in the report alone, and goes without when it cannot be opened."""
+    harms = step.risk in ("destructive", "rewrite") and not isinstance(step.change, ReplaceTable)
+    if not harms or step.change.kind != "Table":
         return
     if step.deletes:
         key: Key = (step.change.kind, step.change.ident)
         with contextlib.suppress(CatalogError):
             attempts.before = Reader(tools.catalog, Scope(detail=frozenset({key[1]}))).read([key])[key]
-    if _dataset(attempts.before) is not None:
+    elif _dataset(attempts.before) is not None:
         attempts.tag = f"reconciler-{short_id(tools.plan_id)}-{step.id}"
 
 

@@ -1,4 +1,5 @@
-"""--catalog and --target: what they name must exist, or a typing error would look like `no changes`."""
+"""--catalog and --target: what they name must exist, or a typing error would look like `no changes`. --prune: needs an
+owner that someone chose."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ import difflib
 from collections.abc import Iterable, Mapping, Sequence
 
 from reconciler.core.globs import matches
-from reconciler.model.desired import Desired
+from reconciler.model.desired import DEFAULT_OWNER, Desired
 from reconciler.model.ident import Ident, dotted
 from reconciler.model.observed import Snapshot
 
@@ -32,6 +33,17 @@ def unmatched_target(targets: Sequence[str], desired: Desired, snapshots: Mappin
             near = _nearest(target, (dotted(i) for i in idents))
             return f"--target {target}: nothing declared or live has such an identifier{near}"
     return None
+
+
+def prune_without_owner(desired: Desired, names: Sequence[str]) -> str | None:
+    """Why --prune is refused, or None. Also when there is nothing to prune today: with `default` every lake whose owner
+    was not set has the same one, and the day on which it matters must not be the first on which this is said."""
+    unset = [name for name in names if desired.catalogs[name].management.owner == DEFAULT_OWNER]
+    if not unset:
+        return None
+    which = f"catalog {unset[0]} has" if len(unset) == 1 else f"catalogs {', '.join(unset)} have"
+    others = " (or leave it out with --catalog NAME)" if len(unset) < len(names) else ""
+    return f"--prune is refused: {which} no owner; set management.owner first{others}: nothing is deleted without one"
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:

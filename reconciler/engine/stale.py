@@ -11,6 +11,7 @@ from reconciler.core.plan_renames import Renames, earlier_names
 from reconciler.engine.chain import RENAMES, Link, Live, children_at_the_drop, describe, drops, links_of, position
 from reconciler.engine.reader import Key, Reader
 from reconciler.engine.retry import Retry
+from reconciler.engine.room import pending, rivals, taken
 from reconciler.model.change import RenameNamespace
 from reconciler.model.errors import CatalogError
 from reconciler.model.ident import ObjectKey
@@ -40,17 +41,22 @@ class Check:
         return f"nothing was written: {named(self.unreadable)}. Repair the cause and apply again."
 
 
-def check(chains: Mapping[ObjectKey, Sequence[Link]], readers: Mapping[str, Reader], retry: Retry) -> Check:
+def check(
+    chains: Mapping[ObjectKey, Sequence[Link]], readers: Mapping[str, Reader], retries: Mapping[str, Retry]
+) -> Check:
     """Reads each catalog in bulk, the catalogs side by side. Never raises CatalogError: it becomes `unreadable`."""
     result = Check()
     by_catalog: dict[str, list[ObjectKey]] = {}
     for key in chains:
         by_catalog.setdefault(key.catalog, []).append(key)
     live: dict[ObjectKey, Live] = {}
+    in_the_way: dict[ObjectKey, Present | Unreadable] = {}
 
     def look(catalog: str) -> None:
         try:
-            live.update(_look(by_catalog[catalog], chains, readers[catalog], retry))
+            seen, there = _look(by_catalog[catalog], chains, readers[catalog], retries[catalog])
+            live.update(seen)
+            in_the_way.update(there)
         except CatalogError as error:
             result.unreadable.append(f"catalog {catalog} cannot be read: {error.message}")
 
@@ -60,13 +66,16 @@ def check(chains: Mapping[ObjectKey, Sequence[Link]], readers: Mapping[str, Read
     result.unreadable.sort()
     held: Counter[str] = Counter()
     for key in sorted(live):
-        _judge(key, chains[key], live[key], held, result)
+        if key in in_the_way:
+            _judge_rival(key, in_the_way[key], result)
+        else:
+            _judge(key, chains[key], live[key], held, result)
     for key in sorted(live):
         for link in chains[key]:
             if held[link.step.id] == len(links_of(link.step)):
                 result.holds.add(link.step.id)
-            elif _lost(link, held) and isinstance(live[key].finding, (Absent, Detached)):
-                result.changed.append(f"{key}: {describe(live[key].finding)}")
+            elif _torn(link, held) and not isinstance(live[key].finding, Unreadable):
+                result.changed.append(f"{key}: {_torn_text(link, live[key].finding)}")
     return result
 
 
@@ -77,13 +86,16 @@ def named(texts: Sequence[str]) -> str:
 
 def _look(
     keys: Sequence[ObjectKey], chains: Mapping[ObjectKey, Sequence[Link]], reader: Reader, retry: Retry
-) -> dict[ObjectKey, Live]:
+) -> tuple[dict[ObjectKey, Live], dict[ObjectKey, Present | Unreadable]]:
+    """The objects of the plan, and whatever of the other kind is in the way of one that has to be made."""
     found = dict(retry.call(lambda: reader.read([(k.kind, k.ident) for k in keys])))
     renames = renames_of(link.step for key in keys for link in chains[key])
     earlier = {k: _earlier(k, renames) for k in keys if isinstance(found[k.kind, k.ident], Absent)} if renames else {}
-    if wanted := {name for names in earlier.values() for name in names} - found.keys():
+    others = _rivals(keys, earlier, renames, found, chains)
+    if wanted := {name for names in (*earlier.values(), *others.values()) for name in names} - found.keys():
         found.update(retry.call(lambda: reader.read(wanted)))
     live: dict[ObjectKey, Live] = {}
+    in_the_way: dict[ObjectKey, Present | Unreadable] = {}
     for key in keys:
         place = _place_of(key, earlier.get(key, ()), found)
         finding = found[place]
@@ -92,7 +104,22 @@ def _look(
             names = retry.call(lambda ident=place[1]: reader.children(ident))  # type: ignore[misc]
             children = children_at_the_drop(names, key, chains)
         live[key] = Live(finding, children)
-    return live
+        rival = taken(others.get(key, ()), found)
+        if rival is not None and isinstance(finding, (Absent, Detached)):
+            in_the_way[key] = rival
+    return live, in_the_way
+
+
+def _rivals(
+    keys: Sequence[ObjectKey],
+    earlier: Mapping[ObjectKey, Sequence[Key]],
+    renames: Renames,
+    found: Mapping[Key, Finding],
+    chains: Mapping[ObjectKey, Sequence[Link]],
+) -> dict[ObjectKey, list[Key]]:
+    moves = pending(renames, found)
+    free = [k for k in keys if isinstance(found[k.kind, k.ident], (Absent, Detached))]
+    return {k: rivals(k, (ident for _, ident in earlier.get(k, ())), moves, chains) for k in free}
 
 
 def renames_of(steps: Iterable[Step]) -> Renames:
@@ -121,6 +148,21 @@ def _judge(key: ObjectKey, chain: Sequence[Link], live: Live, held: Counter[str]
         result.changed.append(f"{key}: {describe(live.finding)}")
 
 
-def _lost(link: Link, held: Counter[str]) -> bool:
-    """A rename whose old object is gone while the new one is not there: someone else took it away."""
+def _judge_rival(key: ObjectKey, rival: Present | Unreadable, result: Check) -> None:
+    other = "table" if key.kind == "Namespace" else "namespace"
+    if isinstance(rival, Unreadable):
+        result.unreadable.append(f"{key}: whether a {other} has this name cannot be read: {rival.message}")
+    else:
+        result.changed.append(f"{key}: a {other} of this name is there")
+
+
+def _torn(link: Link, held: Counter[str]) -> bool:
+    """A rename is one write. When only one half of it is there, that is someone else's doing: they took the old object
+    away, or made one that looks like the new one. Seen from the old object."""
     return isinstance(link.step.change, RENAMES) and link.key != link.step.key and held[link.step.id] == 1
+
+
+def _torn_text(link: Link, finding: Finding) -> str:
+    if isinstance(finding, Present):
+        return f"it is there, and so is {link.step.key}, which it is to be renamed to"
+    return describe(finding)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 from reconciler.model.diagnostic import Diagnostic
 from reconciler.model.plan import Plan
 from reconciler.model.plan_json import plan_to_json
 from reconciler.model.report import Report
+from reconciler.render.safe_text import bounded
 
 
 def plan_json(plan: Plan) -> str:
@@ -23,7 +25,9 @@ def diagnostics_json(diagnostics: Sequence[Diagnostic], documents: int) -> str:
     errors = sum(1 for d in diagnostics if d.severity == "error")
     return dumped(
         {
-            "diagnostics": [d.to_json() for d in diagnostics],
+            "diagnostics": [
+                replace(d, message=bounded(d.message), hint=bounded(d.hint)).to_json() for d in diagnostics
+            ],
             "summary": {"errors": errors, "warnings": len(diagnostics) - errors, "documents": documents},
         }
     )

@@ -7,6 +7,9 @@ import re
 
 _UNSAFE = re.compile(r"[^\x20-\x7e]")
 LONGEST = 200
+LONGEST_MESSAGE = 1000
+LONGEST_TYPE = 10_000
+"""A type is what a reviewer wants to see whole; no table that people work with has a longer one."""
 
 
 def safe(text: str) -> str:
@@ -31,3 +34,10 @@ def quoted(value: object) -> str:
     """A value as JSON, shortened."""
     text = safe(json.dumps(value, ensure_ascii=False, default=str))
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+def bounded(text: str, longest: int = LONGEST_MESSAGE) -> str:
+    """A message may repeat a value, and a value may be of any length: the beginning and the end are enough."""
+    if len(text) <= longest:
+        return text
+    return f"{text[: longest * 3 // 4]} … ({len(text)} characters) … {text[-longest // 4 :]}"

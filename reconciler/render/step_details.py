@@ -7,10 +7,11 @@ from typing import Any
 
 from reconciler.model import change as c
 from reconciler.model.arrow import Field
+from reconciler.model.codec import column_from
 from reconciler.model.ident import dotted
 from reconciler.model.plan import Step
-from reconciler.model.state import Index, Marks
-from reconciler.render.safe_text import quoted, safe
+from reconciler.model.state import Column, Index, Marks
+from reconciler.render.safe_text import LONGEST, LONGEST_TYPE, bounded, quoted, safe
 
 
 def details(step: Step) -> Iterator[str]:
@@ -22,11 +23,15 @@ def details(step: Step) -> Iterator[str]:
             yield from _marks(change.marks, {"owner": change.marks.owner})
             if isinstance(change, c.DeclareTable) and change.location is not None:
                 yield f"+ location = {quoted(change.location)}"
-        case c.UpdateNamespace() | c.UpdateTable():
+        case c.UpdateNamespace() | c.UpdateTable() | c.ReplaceTable():
             old = before.get("properties") or {}
             yield from _set("", change.set, old)
             yield from _unset("", change.unset, old)
             yield from _marks(change.marks, before.get("marks") or {})
+            if isinstance(change, c.ReplaceTable):
+                yield from _shown(change.columns, before)
+        case c.SyncColumns():
+            yield from _shown(change.columns, before)
         case c.AdoptNamespace() | c.AdoptTable():
             yield from _marks(change.marks, before.get("marks") or {})
         case c.RenameTable() | c.RenameNamespace():
@@ -69,6 +74,25 @@ def _columns_and_indexes(change: c.Change, before: Mapping[str, Any]) -> Iterato
             yield f"- index {safe(change.name)}"
 
 
+def _shown(columns: Iterable[Column] | None, before: Mapping[str, Any]) -> Iterator[str]:
+    """What the catalog shows as the columns. A step that leaves them alone has none in `before`."""
+    if columns is None or "columns" not in before:
+        return
+    old = {c["name"]: _shown_column(column_from(c)) for c in before["columns"]}
+    new = {c.name: _shown_column(c) for c in columns}
+    for name, text in new.items():
+        if name not in old:
+            yield f"+ shown column {safe(name)}: {text}"
+        elif old[name] != text:
+            yield f"~ shown column {safe(name)}: {old[name]} -> {text}"
+    yield from (f"- shown column {safe(name)}: {text}" for name, text in old.items() if name not in new)
+
+
+def _shown_column(column: Column) -> str:
+    comment = f" {quoted(column.comment)}" if column.comment is not None else ""
+    return f"{_type(column.type)}{'' if column.nullable else ' not null'}{comment}"
+
+
 def _set(label: str, values: Mapping[str, Any], old: Mapping[str, Any]) -> Iterator[str]:
     for key, value in values.items():
         if old.get(key) is None:
@@ -96,8 +120,8 @@ def _marks(marks: Marks, old: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _column(f: Field) -> str:
-    default = f" = {safe(f.default)}" if f.default is not None else ""
-    return f"{safe(f.name)}: {safe(str(f.type))}{'' if f.nullable else ' not null'}{default}"
+    default = f" = {safe(bounded(f.default, LONGEST))}" if f.default is not None else ""
+    return f"{safe(f.name)}: {_type(str(f.type))}{'' if f.nullable else ' not null'}{default}"
 
 
 def _alteration(a: c.ColumnAlteration, old: Mapping[str, Any]) -> str:
@@ -106,10 +130,16 @@ def _alteration(a: c.ColumnAlteration, old: Mapping[str, Any]) -> str:
         parts.append(f"renamed to {safe(a.rename)}")
     if a.type is not None:
         known = old.get(a.path)
-        parts.append(f"{safe(known)} -> {safe(str(a.type))}" if isinstance(known, str) else f"-> {safe(str(a.type))}")
+        parts.append(
+            f"{_type(known)} -> {_type(str(a.type))}" if isinstance(known, str) else f"-> {_type(str(a.type))}"
+        )
     if a.nullable is not None:
         parts.append("nullable" if a.nullable else "not null")
     return f"~ column {safe(a.path)}: {', '.join(parts)}"
+
+
+def _type(text: str) -> str:
+    return safe(bounded(text, LONGEST_TYPE))
 
 
 def _index(index: Index) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from reconciler.model.diagnostic import Diagnostic
 from reconciler.model.ident import ObjectKey, dotted
 from reconciler.model.plan import CatalogSummary, Plan, Step
-from reconciler.render.safe_text import safe
+from reconciler.render.safe_text import bounded, safe
 from reconciler.render.step_details import details
 
 CREATES = frozenset({"create_namespace", "declare_table", "create_dataset", "add_columns", "create_index"})
@@ -17,6 +17,7 @@ TOLD = frozenset({"adopt", "rename_table", "rename_namespace"})
 REMOVES = frozenset({"drop_namespace", "deregister_table", "drop_columns", "drop_index"})
 NO_CHANGES, DRIFT = "No changes.", "Drift."
 """How the last line begins when there is nothing to apply, but something to tell."""
+STALE = "The catalog shows other columns than the data has; `allow: [replace_table]` replaces the entry"
 _COLOURS = {"+": "32", "~": "33", "-": "31", "!": "35", "?": "36"}
 
 
@@ -29,10 +30,12 @@ def _plan_lines(plan: Plan, color: bool, title: str) -> Iterator[str]:
         steps = [s for s in plan.steps if s.catalog == name]
         orphans = [k for k in plan.orphans if k.catalog == name]
         unowned = [k for k in plan.unowned if k.catalog == name]
-        if steps or orphans or unowned or catalog.problems:
+        stale = [ObjectKey(name, ident, "Table") for ident in catalog.projection_stale]
+        if steps or orphans or unowned or stale or catalog.problems:
             yield from _catalog_lines(name, catalog, steps, color)
             yield from _listed("Orphaned: ours, but in no manifest; untouched without --prune", orphans)
             yield from _listed("Unowned: as declared, but without our mark", unowned)
+            yield from _listed(STALE, stale, ": projection: stale")
             yield ""
     yield plan_summary(plan, title)
 
@@ -93,10 +96,10 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _listed(title: str, keys: Sequence[ObjectKey]) -> Iterator[str]:
+def _listed(title: str, keys: Sequence[ObjectKey], what: str = "") -> Iterator[str]:
     if keys:
         yield f"  {title}:"
-        yield from (f"    {_object(k)}" for k in keys)
+        yield from (f"    {_object(k)}{what}" for k in keys)
 
 
 def _painted(line: str, symbol: str, color: bool) -> str:
@@ -118,6 +121,8 @@ def _nothing_to_apply(plan: Plan, title: str) -> str:
     """The catalogs match the manifests only when there is nothing else to tell. Orphans alone are a drift."""
     noted = [(len(plan.orphans), "orphaned"), (len(plan.unowned), "unowned")]
     parts = [f"{_count(n, 'object')} {'is' if n == 1 else 'are'} {what}" for n, what in noted if n]
+    stale = sum(len(c.projection_stale) for c in plan.catalogs.values())
+    parts += [f"{_count(stale, 'projection')} {'is' if stale == 1 else 'are'} stale"] if stale else []
     parts += [f"the listing of {safe(n)} is incomplete" for n, c in sorted(plan.catalogs.items()) if not c.complete]
     if not parts:
         return f"{NO_CHANGES} The live catalogs match the manifests."
@@ -132,7 +137,7 @@ def report_text(report: Mapping[str, Any]) -> str:
     lines = [_result_line(r) for r in report["steps"]]
     title = str(report["outcome"]).replace("_", " ").capitalize()
     message = safe(report.get("message") or "")
-    return "\n".join([*lines, f"{title}: {message}" if message else title]) + "\n"
+    return "\n".join([*lines, title if message in ("", title.lower()) else f"{title}: {message}"]) + "\n"
 
 
 def _result_line(result: Mapping[str, Any]) -> str:
@@ -150,7 +155,7 @@ def diagnostics_text(diagnostics: Iterable[Diagnostic]) -> str:
     """`file:line:column: error[M204]: message`, as editors and CI know it."""
     lines = []
     for d in diagnostics:
-        lines.append(f"{safe(str(d.source))}: {d.severity}[{d.code}]: {safe(d.message)}")
+        lines.append(f"{safe(str(d.source))}: {d.severity}[{d.code}]: {safe(bounded(d.message))}")
         if d.hint:
-            lines.append(f"  hint: {safe(d.hint)}")
+            lines.append(f"  hint: {safe(bounded(d.hint))}")
     return "".join(f"{line}\n" for line in lines)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -206,3 +207,52 @@ def test_a_full_disk(tmp_path: Path, small_disk: tuple[Path, str]) -> None:
     assert reconciler(tmp_path, "apply", "m.yaml", "--yes").code == 0, "it goes on where it stopped"
     assert reconciler(tmp_path, "drift", "m.yaml").code == 0
     assert lance.dataset(first).count_rows() == 1
+
+
+def test_a_narrowing_that_does_not_fit_leaves_no_tag(lake: Path) -> None:
+    good = str(place(lake, "good"))
+    lance.write_dataset(pa.table({"id": pa.array([2**40], pa.int64())}), good, mode="append")
+    version = lance.dataset(good).version
+    narrow = table("a", "good", schema="[{name: id, type: int32}]", spec="allow: [narrow_type]")
+    write(lake, catalog(), namespace("a"), table("a", "bad"), narrow)
+    run = reconciler(lake, "apply", "m.yaml", "--yes", "--format", "json")
+    assert run.code == 1, run
+    [step] = run.json["steps"]
+    assert (step["status"], step["tag"], step["version_before"], step["version_after"]) == (
+        "failed", None, version, version,
+    )  # fmt: skip
+    assert lance.dataset(good).tags.list() == {}
+    lance.dataset(good).delete("id > 5")
+    run = reconciler(lake, "apply", "m.yaml", "--yes", "--format", "json")
+    assert run.code == 0, run
+    assert list(lance.dataset(good).tags.list()) == [run.json["steps"][0]["tag"]]
+
+
+def test_a_table_that_is_deregistered_keeps_its_versions_and_gets_no_tag(lake: Path) -> None:
+    bad = str(place(lake, "bad"))
+    write(lake, catalog(), namespace("a"), table("a", "good"))
+    run = reconciler(lake, "apply", "m.yaml", "--yes", "--prune", "--format", "json")
+    assert run.code == 0, run
+    [step] = run.json["steps"]
+    assert (step["action"], step["tag"]) == ("deregister_table", None), "the report names no tag that is not there"
+    assert step["version_before"] == lance.dataset(bad).version
+    assert lance.dataset(bad).tags.list() == {}
+
+
+def test_a_store_that_cannot_be_reached_is_not_damaged(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    options = {
+        "storage__aws_endpoint": f"http://127.0.0.1:{port}",
+        "storage__allow_http": "true",
+        "storage__aws_access_key_id": "someone",
+        "storage__aws_secret_access_key": "something",
+        "storage__aws_region": "us-east-1",
+        "storage__client_max_retries": "0",
+    }
+    write(tmp_path, catalog(path="s3://bucket/lake", **options), namespace("a"))
+    run = reconciler(tmp_path, "plan", "m.yaml")
+    refused(run, 1, "ServiceUnavailable (17)", "Check the endpoint in storage.aws_endpoint, the network, and the "
+            "credentials in storage.aws_access_key_id, storage.aws_secret_access_key")  # fmt: skip
+    assert "backup" not in run.err
+    assert str(port) not in run.err, "what is under storage.* is secret"

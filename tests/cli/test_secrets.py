@@ -134,7 +134,8 @@ def test_a_plan_made_from_literals_says_which_variables_it_needs(tmp_path: Path,
     without = reconciler(tmp_path, "apply", "--plan", "p.json", "--yes", env=env)
     assert without.code == 1
     assert "RECONCILER_LAKE_STORAGE_AWS_" in without.err
-    given = {f"RECONCILER_LAKE_{k.upper().replace('.', '_')}": v for k, v in CANARIES.items()}
+    written = {**CANARIES, "storage.timeout": "30s", "storage.client_max_retries": "0"}
+    given = {f"RECONCILER_LAKE_{k.upper().replace('.', '_')}": v for k, v in written.items()}
     assert reconciler(tmp_path, "apply", "--plan", "p.json", "--yes", env=env | given).code == 0
 
 
@@ -188,6 +189,7 @@ def test_a_server_that_fails_in_the_middle(tmp_path: Path, s3: str) -> None:
     env = manifest(tmp_path, "env", s3, "s3://lake/middle")
     assert reconciler(tmp_path, "plan", "m.yaml", "-o", "p.json", env=env).code == 0
     gone = env | {"ENDPOINT": dead_port().replace("http://", f"http://user:{IN_URL}@")}
+    gone["RECONCILER_LAKE_STORAGE_CLIENT_MAX_RETRIES"] = "0"
     arguments = ("apply", "--plan", "p.json", "--yes", "--report", "r.json")
     run = process(tmp_path, *arguments, "--timeout", "3", *LOUD, env=gone | NOISY)
     assert run.code == 1

@@ -59,9 +59,9 @@ def test_a_signal_ends_a_run_well(tmp_path: Path, number: signal.Signals) -> Non
 
 def test_a_second_signal_ends_at_once() -> None:
     script = (
-        "import time\nfrom reconciler.engine.signals import stop_on_signals\n"
-        "with stop_on_signals(lambda text: print(text, flush=True)) as stop:\n"
-        "    print('ready', flush=True)\n    time.sleep(60)\n    time.sleep(60)\n"
+        "import os, time\nfrom reconciler.engine.signals import stop_on_signals\n"
+        "with stop_on_signals(lambda text: os.write(1, text.encode() + b'\\n')) as stop:\n"
+        "    os.write(1, b'ready\\n')\n    time.sleep(60)\n    time.sleep(60)\n"
     )
     running = subprocess.Popen([sys.executable, "-c", script], env=environment(), stdout=subprocess.PIPE, text=True)
     assert running.stdout is not None

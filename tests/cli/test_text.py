@@ -13,7 +13,7 @@ from reconciler.model.diagnostic import Diagnostic, Source
 from reconciler.model.ident import ObjectKey
 from reconciler.model.observed import Absent
 from reconciler.model.plan import CatalogSummary, Json, Plan, Step, Summary, Verdict
-from reconciler.model.state import Index, Marks
+from reconciler.model.state import Column, Index, Marks
 from reconciler.render.text import DRIFT, diagnostics_text, plan_text, report_text
 
 EVIL = "x\x1b[2J\u202e\n\r\x07\x00"
@@ -33,6 +33,8 @@ CHANGES: list[tuple[c.Change, Json, str]] = [
         {"config": {"k": "1"}, "fields": {"n": {"comment": "old"}}},
         '~ column n comment: "old" -> "new"',
     ),
+    (c.SyncColumns(("a", "t"), (Column("n", "bigint"),)), {"columns": []}, "+ shown column n: bigint"),
+    (c.ReplaceTable(("a", "t"), {"k": "v"}, (), MARKS), {"properties": {"k": "u"}}, '~ k: "u" -> "v"'),
     (c.AdoptTable(("a", "t"), MARKS), None, '+ owner = "us"'),
     (c.RenameTable(("a", "t"), ("a", "s")), None, "~ a.s -> a.t"),
     (c.DeregisterTable(("a", "t")), None, "- table a.t"),
@@ -120,7 +122,10 @@ def test_an_incomplete_listing_is_no_match() -> None:
 
 @pytest.mark.parametrize("change", [change for change, _, _ in CHANGES], ids=lambda v: type(v).__name__)
 def test_nothing_in_a_name_or_value_steers_the_terminal(change: c.Change) -> None:
-    evil = step(change, {"properties": {EVIL: EVIL}, "columns": {EVIL: EVIL}}, reason=EVIL)
+    columns: Json = {EVIL: EVIL}
+    if isinstance(change, (c.SyncColumns, c.ReplaceTable)):
+        columns = [{"name": EVIL, "type": EVIL, "nullable": True, "comment": EVIL}]
+    evil = step(change, {"properties": {EVIL: EVIL}, "columns": columns}, reason=EVIL)
     nasty = [
         evil,
         step(c.CreateNamespace((EVIL,), {EVIL: EVIL}, Marks(EVIL))),

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from engine_plans import OURS, columns, lake, ns, plan, table
+from engine_plans import OURS, columns, declare, lake, ns, plan, table
 
 from reconciler.engine.execute import execute
 from reconciler.model import change as c
 from reconciler.model.ident import Ident
+from reconciler.model.state import Marks
 
 LIVE: list[c.Change] = [ns("a"), ns("a", "b"), ns("a", "empty"), ns("a", "b", "c"), *table("a", "b", "t")]
 
@@ -72,3 +73,50 @@ def test_what_others_do_under_the_old_names_makes_the_plan_stale(outsider: c.Cha
     report = execute(the_plan, {"lake": catalog})
     assert report.outcome == "stale"
     assert catalog.calls.writes == 0
+
+
+def theirs(change: c.CreateNamespace | c.DeclareTable) -> c.Change:
+    return type(change)(change.ident, change.properties, Marks())
+
+
+FILLED: dict[str, tuple[list[c.Change], list[c.Change]]] = {
+    "the target of a namespace rename": (
+        [ns("first"), move("z", "a")],
+        [ns("z"), theirs(ns("z")), declare("z"), theirs(declare("z"))],
+    ),
+    "one that is updated after its rename": (
+        [ns("first"), move("z", "a"), c.UpdateNamespace(("z",), {"q": "1"}, (), OURS)],
+        [ns("z"), ns("z", q="1"), theirs(ns("z")), declare("z")],
+    ),
+    "the target of a table rename": (
+        [ns("first"), c.RenameTable(("u",), ("a", "b", "t"))],
+        [ns("u"), theirs(ns("u")), declare("u"), theirs(declare("u"))],
+    ),
+    "the target of a rename inside a renamed namespace": (
+        [move("z", "a"), c.RenameTable(("z", "u"), ("z", "b", "t"))],
+        [ns("a", "u"), theirs(ns("a", "u")), declare("a", "u")],
+    ),
+    "a new namespace": ([ns("first"), ns("z")], [theirs(ns("z")), declare("z")]),
+    "a new namespace inside a renamed one": ([move("z", "a"), ns("z", "u")], [declare("a", "u"), theirs(ns("a", "u"))]),
+    "a new table": ([ns("first"), *table("a", "u")], [ns("a", "u"), theirs(declare("a", "u"))]),
+}
+
+
+@pytest.mark.parametrize(("name", "n"), [(name, n) for name, (_, who) in FILLED.items() for n in range(len(who))])
+def test_an_outsider_under_a_name_that_is_to_be_filled_makes_the_plan_stale(name: str, n: int) -> None:
+    changes, outsiders = FILLED[name]
+    the_plan = plan(lake(*LIVE).world, changes, needs=in_line(changes))
+    catalog = lake(*LIVE, outsiders[n])
+    report = execute(the_plan, {"lake": catalog})
+    assert report.outcome == "stale", report.message
+    assert catalog.calls.writes == 0
+
+
+def test_a_name_that_the_plan_itself_makes_free_is_no_rival() -> None:
+    """A table takes the name that a namespace loses, also below a namespace that is made anew."""
+    changes: list[c.Change] = [move("z", "a"), *table("a")]
+    catalog = lake(*LIVE)
+    assert execute(plan(catalog.world, changes, needs=in_line(changes)), {"lake": catalog}).outcome == "applied"
+    changes = [move("z", "a"), ns("a", new="1"), *table("a", "b")]
+    catalog = lake(*LIVE)
+    assert execute(plan(catalog.world, changes, needs=in_line(changes)), {"lake": catalog}).outcome == "applied"

@@ -11,6 +11,7 @@ import pytest
 from engine_plans import lake, ns, table
 
 from reconciler.core.globs import matches
+from reconciler.engine.advice import way_to
 from reconciler.engine.files import write_atomically
 from reconciler.engine.observe import observe
 from reconciler.engine.progress import EVERY, Lines, Terminal
@@ -162,3 +163,27 @@ def test_progress_survives_a_closed_stream() -> None:
     progress.update(1, 2, [])
     progress.close()
     assert stream.closed
+
+
+@pytest.mark.parametrize(
+    ("code", "path", "options", "said"),
+    [
+        (Code.SERVICE_UNAVAILABLE, "s3://b/l", {}, "endpoint (none in storage.*"),
+        (
+            Code.UNAUTHENTICATED,
+            "s3://b/l",
+            {"storage.aws_session_token": "x"},
+            "credentials in storage.aws_session_token",
+        ),
+        (Code.THROTTLING, "gs://b/l", {"storage.endpoint": "x"}, "endpoint in storage.endpoint,"),
+        (Code.INTERNAL, "s3://b/l", {"storage.endpoint": "x"}, ""),
+        (Code.PERMISSION_DENIED, "./lake", {}, ""),
+    ],
+)
+def test_advice_names_options_where_the_way_is_broken(
+    code: Code, path: str, options: dict[str, str], said: str
+) -> None:
+    spec = CatalogSpec("lake", "dir", {"path": path, **options}, Management(), Source("m.yaml"))
+    advice = way_to(spec, code)
+    assert said in advice
+    assert bool(advice) is bool(said)

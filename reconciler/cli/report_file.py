@@ -1,0 +1,50 @@
+"""The file of --report: claimed before the first write, so that what it holds is always about this run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from reconciler import app
+from reconciler.model.report import Report
+from reconciler.render import as_json
+
+
+class ReportFile:
+    """`lost`: the report could not be written at the end, although the file could be at the start."""
+
+    def __init__(self, path: str | None, say: Callable[[str], None]) -> None:
+        self._path = None if path is None else Path(path)
+        self._say = say
+        self.lost = False
+
+    def claim(self, inputs: Iterable[str]) -> None:
+        """Replaces the report of an earlier run by one that says `interrupted`, which stays if this one is killed.
+        Raises Failure when the file cannot be written, or is one that this run reads."""
+        path, self._path = self._path, None  # A file that is refused gets no report about the refusal either.
+        if path is None:
+            return
+        for name in inputs:
+            if _is_read(path, Path(name)):
+                raise app.Failure(f"--report {path} would overwrite what is read from {name}: choose another file")
+        app.claim_report(path)
+        self._path = path
+
+    def write(self, report: Report) -> None:
+        """What was applied stays applied: a failure is told, and kept in `lost`."""
+        if self._path is None:
+            return
+        try:
+            app.write_file(self._path, as_json.report_json(report))
+        except app.Failure as error:
+            self.lost = True
+            self._say(f"error: the report was not written: {error.message}; the outcome is {report.outcome}")
+
+
+def _is_read(path: Path, source: Path) -> bool:
+    """The same file, or a manifest in a folder of manifests."""
+    try:
+        target, read = path.resolve(), source.resolve()
+        return target == read or (path.suffix in (".yaml", ".yml") and read.is_dir() and read in target.parents)
+    except (OSError, RuntimeError):
+        return False
