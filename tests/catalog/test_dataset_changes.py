@@ -87,6 +87,20 @@ def test_metadata_config_and_comments_are_one_commit(wide: DirectoryCatalog) -> 
     assert code_of(wide, UpdateDataset(T, {}, {}, {"nope": {"a": "b"}}, "team-a", ())) is Code.TABLE_COLUMN_NOT_FOUND
 
 
+def test_rows_keep_at_least_one_column_with_data(tmp_path: Path) -> None:
+    """Lance drops it, and then cannot read the rows any more."""
+    catalog = open_catalog(tmp_path, **V2)
+    run(catalog, declare(*T), dataset(*T, fields=(field("id", "int32"), field("name", "string"))))
+    uri = str(catalog.storage.uri(table_folder(catalog)))
+    run(catalog, AddColumns(T, (field("early", "int8"),)))
+    lance.write_dataset(pa.table({"id": pa.array([1], pa.int32()), "name": ["a"]}), uri, mode="append")
+    run(catalog, AddColumns(T, (field("late", "int8"),)))
+    assert code_of(catalog, DropColumns(T, ("id", "name", "early"))) is Code.UNSUPPORTED
+    run(catalog, DropColumns(T, ("id",)))
+    assert code_of(catalog, DropColumns(T, ("name",))) is Code.UNSUPPORTED
+    assert lance.dataset(uri).to_table().num_rows == 1
+
+
 def table_folder(catalog: DirectoryCatalog) -> str:
     return next(f for f in catalog.storage.list().folders if not f.startswith("__"))
 

@@ -9,7 +9,20 @@ from pathlib import Path
 import lance
 import pyarrow as pa
 import pytest
-from dir_support import DEFAULT, V2, create_namespace, dataset, detail, find, make_table, open_catalog, run, scanned
+from dir_support import (
+    DEFAULT,
+    V1,
+    V2,
+    create_namespace,
+    dataset,
+    detail,
+    find,
+    make_table,
+    open_catalog,
+    run,
+    scanned,
+    table,
+)
 
 from reconciler.catalog.directory_manifest import manifest_schema
 from reconciler.model.errors import CatalogError, Code
@@ -62,3 +75,50 @@ def test_a_link_to_nowhere_is_not_an_empty_catalog(tmp_path: Path) -> None:
 def test_a_file_uri_with_a_host_is_refused() -> None:
     with pytest.raises(CatalogError, match="names a host"):
         open_catalog("file://relative/lake")
+
+
+def test_a_record_of_a_newer_version_asks_for_an_upgrade_only(tmp_path: Path) -> None:
+    """Without the record the table would be nobody's: removing it must not be the advice."""
+    catalog = open_catalog(tmp_path)
+    make_table(catalog, "r")
+    record = tmp_path / "__reconciler" / "tables" / "r.json"
+    record.write_text(json.dumps({**json.loads(record.read_text()), "version": 2}))
+    finding = find(catalog, "r")
+    assert isinstance(finding, Unreadable)
+    assert finding.message.endswith("upgrade reconciler")
+    assert "remove" not in finding.message
+    record.write_text(json.dumps({**json.loads(record.read_text()), "version": "x"}))
+    finding = find(catalog, "r")
+    assert isinstance(finding, Unreadable)
+    assert "repair or remove it" in finding.message
+
+
+@pytest.mark.parametrize(("layout", "ident"), [(DEFAULT, ("t",)), (DEFAULT, ("n", "t")), (V1, ("t",)), (V2, ("t",))])
+def test_a_table_that_lost_its_versions_is_to_be_restored(
+    layout: dict[str, str], ident: tuple[str, ...], tmp_path: Path
+) -> None:
+    catalog = open_catalog(tmp_path, **layout)
+    if len(ident) > 1:
+        run(catalog, create_namespace("n"))
+    make_table(catalog, *ident)
+    where = Path(str(table(catalog, *ident).location))
+    schema = lance.dataset(str(where)).schema
+    lance.write_dataset(
+        pa.table([pa.array([1]), pa.array([None], schema.field(1).type)], schema=schema), str(where), mode="append"
+    )
+    shutil.rmtree(where / "_versions")
+    for marker in (True, False):
+        finding = find(catalog, *ident)
+        assert isinstance(finding, Unreadable)
+        assert "versions of the dataset are missing" in finding.message
+        assert "from a backup" in finding.message
+        assert "move the folder away" not in finding.message
+        if marker:
+            (where / ".lance-reserved").unlink()
+
+
+def test_a_folder_with_data_that_nobody_registered(tmp_path: Path) -> None:
+    (tmp_path / "t.lance" / "data").mkdir(parents=True)
+    finding = find(open_catalog(tmp_path), "t")
+    assert isinstance(finding, Unreadable)
+    assert "from a backup, or move the folder away" in finding.message

@@ -66,7 +66,7 @@ def test_no_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def denied(path: str) -> None:
         raise PermissionError(errno.EACCES, "Permission denied", path)
 
-    monkeypatch.setattr("reconciler.catalog.storage.os.scandir", denied)
+    monkeypatch.setattr("reconciler.catalog.storage_local.os.scandir", denied)
     error = failure(tmp_path)
     assert error.code is Code.PERMISSION_DENIED
     assert str(tmp_path) in error.message
@@ -240,6 +240,8 @@ def fill(filler: Path) -> None:
         ("Retryable commit conflict for version 3", Code.CONCURRENT_MODIFICATION, False),
         ("Incompatible transaction: This UpdateConfig", Code.CONCURRENT_MODIFICATION, False),
         ("Server returned 403 Forbidden: AccessDenied", Code.PERMISSION_DENIED, False),
+        ("request failed with status: 429", Code.THROTTLING, True),
+        ("500 Internal Server Error after 1.454013ms on port 42931", Code.SERVICE_UNAVAILABLE, True),
         ("InvalidAccessKeyId", Code.UNAUTHENTICATED, False),
         ("503 SlowDown: Please reduce your request rate", Code.THROTTLING, True),
         ("operation timed out", Code.SERVICE_UNAVAILABLE, True),

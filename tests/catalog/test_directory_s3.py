@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import lance
 import lance_namespace as ln
+import obstore
 import pytest
 from dir_support import (
     DEFAULT,
@@ -31,9 +32,10 @@ from dir_support import (
 from servers.moto import Moto
 
 from reconciler.catalog.directory import DirectoryCatalog
+from reconciler.catalog.lance_dataset import Datasets
 from reconciler.model.change import DeregisterTable, DropNamespace, RenameTable, UpdateTable
 from reconciler.model.errors import CatalogError, Code
-from reconciler.model.observed import Detached, Present, Scope, Unreadable
+from reconciler.model.observed import Absent, Detached, Present, Scope, Unreadable
 
 pytestmark = pytest.mark.slow
 _numbers = itertools.count()
@@ -137,21 +139,50 @@ def test_a_missing_bucket_is_an_error_not_an_empty_catalog(moto: Moto, layout: d
 
 def test_a_table_of_a_missing_bucket_is_not_absent(moto: Moto) -> None:
     catalog = DirectoryCatalog(moto.catalog_options("s3://no-such-bucket/lake", **V1))
-    found = find(catalog, "t")
-    assert isinstance(found, Unreadable)
-    assert "bucket" in found.message
+    with pytest.raises(CatalogError, match=r"bucket .*does not exist"):
+        find(catalog, "t")
 
 
-def test_an_unreachable_server(moto: Moto) -> None:
+def test_an_unreachable_server(moto: Moto, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Found out before lance is asked, which would try for seconds."""
     options = moto.catalog_options("s3://bucket/lake")
     options.update({"storage.aws_endpoint": "http://127.0.0.1:9", "storage.client_max_retries": "1"})
     options["storage.client_retry_timeout"] = "2"
     catalog = DirectoryCatalog(options)
+    asked: list[str] = []
+    monkeypatch.setattr(Datasets, "open", lambda self, uri: asked.append(uri))
     with pytest.raises(CatalogError) as failed:
         list(catalog.scan(Scope()))
+    assert asked == []
     assert failed.value.code is Code.SERVICE_UNAVAILABLE
     assert "canary" not in failed.value.message
     assert ".rs:" not in failed.value.message
+
+
+def test_a_connection_is_tried_once(moto: Moto, bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often the catalog is read."""
+    catalog = DirectoryCatalog(moto.catalog_options(bucket))
+    real, asked = obstore.get, []
+
+    def counted(store: object, path: str) -> object:
+        asked.append(path)
+        return real(store, path)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(obstore, "get", counted)
+    for _ in range(3):
+        assert scanned(catalog) == {}
+        assert find(catalog, "t") == Absent()
+    assert asked == ["__reconciler/nowhere"]
+
+
+@pytest.mark.parametrize("key", ["client_max_retries", "client_retry_timeout"])
+@pytest.mark.parametrize("value", ["canary", "-1", "1.5", "", "9" * 30])
+def test_a_number_that_is_none(key: str, value: str) -> None:
+    with pytest.raises(CatalogError) as failed:
+        DirectoryCatalog({"path": "s3://bucket/lake", f"storage.{key}": value})
+    assert failed.value.code is Code.INVALID_INPUT
+    assert f"storage.{key}" in failed.value.message
+    assert "canary" not in failed.value.message
 
 
 def test_options_that_only_lance_knows(moto: Moto, bucket: str) -> None:

@@ -1,10 +1,12 @@
-"""The backends that must pass the contract. A new one joins by adding one entry to `BACKENDS`."""
+"""The backends that must pass the contract. A new one joins by adding one entry to `BACKENDS`; for a catalog service
+outsider_rest.py says how."""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +35,9 @@ class Site:
     open: Callable[[], Catalog]
     """As a new process would."""
     copy: Callable[[], Site]
+    """Everything in here, in a new place."""
+    container: Ident = ()
+    """What every identifier starts with: the warehouse, the Unity catalog. It exists and cannot be declared."""
 
 
 @dataclass(frozen=True)
@@ -41,12 +46,17 @@ class Backend:
     make: Callable[[Path, Callable[[str], Any]], Site]
     """Gets a folder of its own and a way to ask for pytest fixtures."""
     home: Ident = ("n",)
-    """Where the tests put their tables: a namespace, or the root."""
+    """Where the tests put their tables, below the container: a namespace, or the root."""
     slow: bool = False
+    """Left out of the run that answers in a minute."""
     rows: bool = True
     """False where there is nothing but names and schemas."""
-    stride: int = 1
-    """Tests that stop after each step stop after every n-th only, where a step costs much."""
+    listings: int = 2
+    """The most calls to the service (to the storage, for a directory) that a look at one namespace takes."""
+    loads: int = 0
+    """And the calls for each table, where the protocol forces one."""
+    strangers: bool = False
+    """The service holds other things than Lance tables, and its outsider can make one (`foreign_table`)."""
 
 
 def memory_site(folder: Path, fixture: Callable[[str], Any]) -> Site:
@@ -80,21 +90,9 @@ class BucketDir:
     layout: dict[str, str] = field(default_factory=dict)
 
     def __call__(self, folder: Path, fixture: Callable[[str], Any]) -> Site:
-        import boto3
-
         from contract.outsider_dir import BucketFiles
 
-        moto = fixture("moto")
-        bucket = f"b{uuid.uuid4().hex[:12]}"
-        moto.make_bucket(bucket)
-        client = boto3.client(
-            "s3",
-            endpoint_url=moto.endpoint,
-            aws_access_key_id=moto.storage_options["aws_access_key_id"],
-            aws_secret_access_key=moto.storage_options["aws_secret_access_key"],
-            region_name="us-east-1",
-        )
-        return dir_site(BucketFiles(client, bucket, "lake", moto.storage_options), self.layout)
+        return dir_site(BucketFiles(fixture("moto"), f"b-{uuid.uuid4().hex[:12]}"), self.layout)
 
 
 def dir_site(files: Files, layout: dict[str, str]) -> Site:
@@ -103,20 +101,34 @@ def dir_site(files: Files, layout: dict[str, str]) -> Site:
     switches = {k: v == "true" for k, v in layout.items()}
     storage = {f"storage.{k}": v for k, v in files.options.items()}
     options = {"type": "dir", "path": files.root, **switches, **storage}
-    spec = CatalogSpec("lake", "dir", {k: v for k, v in options.items() if k != "type"}, Management(), Source("-"))
-    capabilities = capabilities_of(spec)
-    assert capabilities is not None
 
     def copy() -> Site:
         return dir_site(files.copy(f"copy-{uuid.uuid4().hex[:8]}"), layout)
 
+    return service_site(options, DirOutsider(files, layout), copy)
+
+
+def service_site(options: dict[str, Any], outsider: Outsider, copy: Callable[[], Site], container: Ident = ()) -> Site:
+    """`options` are the spec of the Catalog document, `type` included; all else follows from them."""
+    rest = {k: v for k, v in options.items() if k != "type"}
+    spec = CatalogSpec("lake", options["type"], rest, Management(), Source("-"))
+    capabilities = capabilities_of(spec)
+    assert capabilities is not None
     return Site(
-        options,
-        capabilities,
-        DirOutsider(files, layout),
-        lambda: connect(spec, connection_options(spec.options)[0]),
-        copy,
+        options, capabilities, outsider, lambda: connect(spec, connection_options(spec.options)[0]), copy, container
     )
+
+
+@dataclass(frozen=True)
+class Service:
+    """A catalog service whose site is made by a function `module:name` of this package, loaded when it is asked for."""
+
+    site: str
+
+    def __call__(self, folder: Path, fixture: Callable[[str], Any]) -> Site:
+        module, _, name = self.site.partition(":")
+        site: Site = getattr(import_module(f"contract.{module}"), name)(folder, fixture)
+        return site
 
 
 V1 = {"manifest_enabled": "false"}
@@ -124,11 +136,19 @@ V2 = {"dir_listing_enabled": "false"}
 
 BACKENDS = [
     Backend("memory", memory_site, rows=False),
-    Backend("dir-default", LocalDir()),
+    Backend("dir-default", LocalDir(), slow=True),  # below a namespace it is V2 with one listing more
     Backend("dir-default-root", LocalDir(), home=()),
     Backend("dir-v2", LocalDir(V2)),
     Backend("dir-v1", LocalDir(V1), home=()),
-    Backend("dir-s3", BucketDir(V2), slow=True, stride=7),
+    Backend("dir-s3", BucketDir(V2), slow=True),
+    Backend("rest", Service("outsider_rest:rest_site"), slow=True, listings=6, loads=1),
+    Backend("iceberg", Service("outsider_iceberg:iceberg_site"), slow=True, listings=6, loads=1, strangers=True),
+    Backend("iceberg-nessie", Service("outsider_iceberg:nessie_site"), slow=True, listings=6, loads=1, strangers=True),
+    Backend("unity", Service("outsider_unity:unity_site"), slow=True, strangers=True),
+    Backend("glue", Service("outsider_glue:glue_site"), slow=True, strangers=True),
 ]
-ROOT_OF_A_BUCKET = Backend("dir-default-s3", BucketDir(), home=(), slow=True)
-"""Root tables of the default layout in a bucket: test_root_of_a_bucket.py runs the part of the contract they change."""
+ROOTS_OF_BUCKETS = [
+    Backend("dir-default-root-s3", BucketDir(), home=(), slow=True),
+    Backend("dir-v1-s3", BucketDir(V1), home=(), slow=True),
+]
+"""Root tables in a bucket: test_root_of_a_bucket.py runs the part of the contract that differs for them."""

@@ -6,34 +6,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from servers.iceberg_rest import iceberg_rest
 from servers.moto import moto
+from servers.nessie import nessie
+from servers.rest_adapter import rest_adapter
 
 from contract.backends import BACKENDS, Backend
 from contract.lake import Lake
 from contract.scenario import Day, after, prepare
 
-__all__ = ["moto"]
+__all__ = ["iceberg_rest", "moto", "nessie", "rest_adapter"]
 
 
 def _param(backend: Backend) -> object:
     return pytest.param(backend, id=backend.name, marks=[pytest.mark.slow] if backend.slow else [])
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Where a write costs much, one variant of a test stands for its siblings: they differ in the plan, not in how the
-    catalog is written."""
-    seen: set[tuple[str, str]] = set()
-    dropped = []
-    for item in items:
-        call = getattr(item, "callspec", None)
-        backends = [v for v in call.params.values() if isinstance(v, Backend) and v.slow] if call else []
-        if backends:
-            key = (item.nodeid.partition("[")[0], backends[0].name)
-            (dropped.append if key in seen else lambda _: None)(item)
-            seen.add(key)
-    config.hook.pytest_deselected(items=dropped)
-    gone = set(map(id, dropped))
-    items[:] = [item for item in items if id(item) not in gone]
 
 
 @pytest.fixture(params=[_param(b) for b in BACKENDS])
@@ -46,6 +32,13 @@ def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Lake:
 @pytest.fixture(params=[_param(b) for b in BACKENDS if b.rows])
 def stored(request: pytest.FixtureRequest, tmp_path: Path) -> Lake:
     """The same, for tests about rows."""
+    backend: Backend = request.param
+    return Lake(backend, backend.make(tmp_path, request.getfixturevalue), tmp_path)
+
+
+@pytest.fixture(params=[_param(b) for b in BACKENDS if b.strangers])
+def mixed(request: pytest.FixtureRequest, tmp_path: Path) -> Lake:
+    """The same, for tests about what is no Lance table."""
     backend: Backend = request.param
     return Lake(backend, backend.make(tmp_path, request.getfixturevalue), tmp_path)
 
@@ -84,8 +77,8 @@ def prepared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     @lru_cache
     def final() -> object:
         undisturbed = lake.copy()
-        undisturbed.reach(after(lake), adopt=True)
-        return undisturbed.outsider.state().comparable()
+        undisturbed.reach(after(undisturbed), adopt=True)
+        return undisturbed.comparable()
 
     return Day(lake, final)
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 Ident = tuple[str, ...]
 OWNER = "reconciler.owner"
+INDEX_TYPES = {"fts": "inverted", "labellist": "label_list"}
 
 
 @dataclass(frozen=True)
@@ -40,8 +41,11 @@ class View:
     """With our marks, as they are stored."""
     tables: dict[Ident, TableView]
 
-    def comparable(self) -> tuple[object, ...]:
-        return self.namespaces, {ident: table.comparable() for ident, table in self.tables.items()}
+    def comparable(self, container: Ident = ()) -> tuple[object, ...]:
+        """Equal for equal states of two sites, also where their containers have different names."""
+        cut = len(container)
+        namespaces = {ident[cut:]: properties for ident, properties in self.namespaces.items()}
+        return namespaces, {ident[cut:]: table.comparable() for ident, table in self.tables.items()}
 
 
 def describe(f: pa.Field) -> tuple[object, ...]:
@@ -54,6 +58,18 @@ def describe(f: pa.Field) -> tuple[object, ...]:
 def users(properties: Mapping[str, str]) -> dict[str, str]:
     """Without our marks."""
     return {k: v for k, v in properties.items() if not k.startswith("reconciler.")}
+
+
+def with_dataset(view: TableView, dataset: Any) -> TableView:
+    """The view with what plain pylance shows of the dataset."""
+    indexes = {}
+    for index in dataset.describe_indices():
+        type_ = str(index.index_type).lower()
+        indexes[index.name] = (INDEX_TYPES.get(type_, type_), ".".join(index.field_names))
+    rows = sorted(dataset.to_table().to_pylist(), key=str)
+    return TableView(
+        view.properties, view.owner, dataset.schema, dataset.config(), indexes, dict(dataset.metadata), rows
+    )
 
 
 class Outsider(Protocol):

@@ -17,10 +17,9 @@ import lance
 import lance_namespace as ln
 import pyarrow as pa
 from lance.namespace import DirectoryNamespace
+from servers.moto import Moto
 
-from contract.outsider import OWNER, Ident, TableView, View, users
-
-INDEX_TYPES = {"fts": "inverted", "labellist": "label_list"}
+from contract.outsider import OWNER, Ident, TableView, View, users, with_dataset
 
 
 class Files(Protocol):
@@ -70,9 +69,13 @@ class LocalFiles:
 
 
 class BucketFiles:
-    def __init__(self, client: Any, bucket: str, prefix: str, options: dict[str, str]) -> None:
-        self.client, self.bucket, self.prefix, self.options = client, bucket, prefix, options
-        self.root = f"s3://{bucket}/{prefix}"
+    """A folder in a bucket of its own: the server walks the whole bucket for every listing."""
+
+    def __init__(self, moto: Moto, bucket: str) -> None:
+        moto.make_bucket(bucket)
+        self.moto, self.client, self.bucket, self.prefix = moto, moto.client, bucket, "lake"
+        self.options = moto.storage_options
+        self.root = f"s3://{bucket}/{self.prefix}"
 
     def uri(self, path: str) -> str:
         return f"{self.root}/{quote(path, safe='/$')}"
@@ -90,10 +93,11 @@ class BucketFiles:
         self.client.put_object(Bucket=self.bucket, Key=f"{self.prefix}/{path}", Body=data)
 
     def copy(self, name: str) -> BucketFiles:
+        target = BucketFiles(self.moto, name)
         for path in self.all():
-            source = {"Bucket": self.bucket, "Key": f"{self.prefix}/{path}"}
-            self.client.copy_object(Bucket=self.bucket, Key=f"{name}/{path}", CopySource=source)
-        return BucketFiles(self.client, self.bucket, name, self.options)
+            key = f"{self.prefix}/{path}"
+            self.client.copy_object(Bucket=name, Key=key, CopySource={"Bucket": self.bucket, "Key": key})
+        return target
 
 
 class DirOutsider:
@@ -152,7 +156,7 @@ class DirOutsider:
         return lance.dataset(self._uri(ident), version=version, storage_options=options)
 
     def tagged(self, ident: Ident, tag: str) -> TableView:
-        return self._with_dataset(TableView({}, None), self.open(ident, tag))
+        return with_dataset(TableView({}, None), self.open(ident, tag))
 
     def data_of(self, ident: Ident) -> object:
         folder = self.folder(ident)
@@ -232,17 +236,7 @@ class DirOutsider:
         if not any(p.startswith(f"{folder}/_versions/") for p in files):
             return view
         dataset = lance.dataset(self.files.uri(folder), storage_options=self.files.options or None)
-        return self._with_dataset(view, dataset)
-
-    def _with_dataset(self, view: TableView, dataset: Any) -> TableView:
-        indexes = {}
-        for index in dataset.describe_indices():
-            type_ = str(index.index_type).lower()
-            indexes[index.name] = (INDEX_TYPES.get(type_, type_), ".".join(index.field_names))
-        rows = sorted(dataset.to_table().to_pylist(), key=str)
-        return TableView(
-            view.properties, view.owner, dataset.schema, dataset.config(), indexes, dict(dataset.metadata), rows
-        )
+        return with_dataset(view, dataset)
 
     def _recorded_owner(self, ident: Ident, files: Mapping[str, str]) -> str | None:
         folder = "__reconciler/tables/"

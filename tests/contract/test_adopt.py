@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from contract.lake import US, Lake, held_back, namespace, steps, table
+from contract.lake import US, Doc, Lake, held_back, namespace, steps, table
 from contract.outsider import users
 from contract.sample import FOREIGN, FOREIGN_ROWS
 
@@ -22,26 +22,27 @@ def theirs(lake: Lake) -> Lake:
 def test_the_same_but_not_ours_is_listed_and_left_alone(theirs: Lake) -> None:
     plan = theirs.plan([*theirs.home(), table(theirs.t("t"), COLUMNS)])
     assert plan.steps == ()
-    assert {k.ident for k in plan.unowned} == {theirs.t("t"), theirs.backend.home} - {()}
+    assert {k.ident for k in plan.unowned} == {theirs.t("t"), theirs.at} - {()}
     theirs.unchanged_by(lambda: theirs.apply(plan))
 
 
 def test_a_difference_waits_for_adopt(theirs: Lake) -> None:
     plan = theirs.plan([table(theirs.t("t"), WIDER)])
     assert held_back(plan) == [("add_columns", theirs.t("t"), "blocked", "adopt")]
-    assert len(plan.steps) == 1
+    assert len(steps(plan)) == 1
     assert theirs.unchanged_by(lambda: theirs.apply(plan)).outcome == "refused"
 
 
 def test_adopting_takes_it_over_and_changes_it(theirs: Lake) -> None:
-    more = theirs.with_properties(team="one")
-    docs = [*theirs.home(properties={"team": "one"}), table(theirs.t("t"), WIDER, config={"a": "b"}, **more)]
+    more = theirs.with_properties(team="one") if theirs.changes_tables else {}
+    home = {"properties": {"team": "one"}} if theirs.changes_namespaces else {}
+    docs = [*theirs.home(**home), table(theirs.t("t"), WIDER, config={"a": "b"}, **more)]
     theirs.reach(docs, adopt=True)
     view = theirs.outsider.state().tables[theirs.t("t")]
     assert (view.owner, view.config) == (US, {"a": "b"})
     assert view.rows in (None, [{"id": 1, "more": None}, {"id": 2, "more": None}])
-    for home in [theirs.backend.home] if theirs.backend.home else []:
-        assert theirs.outsider.state().namespaces[home]["reconciler.owner"] == US
+    if theirs.at:
+        assert theirs.outsider.state().namespaces[theirs.at]["reconciler.owner"] == US
     assert theirs.plan(docs).unowned == ()
 
 
@@ -64,10 +65,11 @@ def test_another_owner_is_asked_for_by_name(lake: Lake) -> None:
     lake.management = {"owner": "team-b"}
     lake.reach([*lake.home(), table(lake.t("t"), COLUMNS)])
     lake.management = {"owner": US}
-    docs = [*lake.home(properties={"x": "y"}), table(lake.t("t"), WIDER)]
+    docs = [*lake.home(**({"properties": {"x": "y"}} if lake.changes_namespaces else {})), table(lake.t("t"), WIDER)]
     plan = lake.plan(docs, adopt=True, prune=True)
     assert {h[3] for h in held_back(plan)} == {"foreign_owner"}
-    assert len(held_back(plan)) == len(plan.steps) == 1 + len(lake.home())
+    changed = 1 + (len(lake.home()) if lake.changes_namespaces else 0)
+    assert len(held_back(plan)) == len(steps(plan)) == changed
     lake.unchanged_by(lambda: lake.apply(plan))
     lake.unchanged_by(lambda: lake.apply(lake.plan(docs, take_over=frozenset({"team-c"}))))
     lake.reach(docs, take_over=frozenset({"team-b"}))
@@ -89,7 +91,7 @@ def test_protected_objects_stay(lake: Lake) -> None:
     gone = [table(lake.t("t"), state="absent"), *(namespace(n["metadata"]["id"], state="absent") for n in lake.home())]
     for plan in (lake.plan(gone), lake.plan([table(lake.t("x"), state="absent")], prune=True)):
         assert {h[3] for h in held_back(plan)} == {"protected"}
-        assert len(held_back(plan)) == len(plan.steps) == 1 + len(lake.home())
+        assert len(held_back(plan)) == len(steps(plan)) == 1 + len(lake.home())
         lake.unchanged_by(lambda plan=plan: lake.apply(plan))
     lake.reach([*lake.home(), table(lake.t("t"), COLUMNS)])  # says nothing: it stays
     assert {h[3] for h in held_back(lake.plan(gone))} == {"protected"}
@@ -99,15 +101,28 @@ def test_protected_objects_stay(lake: Lake) -> None:
 
 
 def test_namespace_properties_of_others_are_left_alone(lake: Lake) -> None:
+    s = lake.ns("s")
     if not lake.has_namespaces:
-        assert lake.refusals([namespace(("s",))]) == ["M408"]
+        assert lake.refusals([namespace(s)]) == ["M408"]
         return
-    lake.reach([namespace(("s",), properties={"a": "1", "b": "2"})])
-    lake.outsider.set_properties("Namespace", ("s",), {"theirs": "x", "b": "other"})
-    lake.reach([namespace(("s",), properties={"b": "3", "c": "4"})])
-    assert users(lake.outsider.state().namespaces["s",]) == {"b": "3", "c": "4", "theirs": "x"}
-    lake.reach([namespace(("s",))])
-    assert users(lake.outsider.state().namespaces["s",]) == {"theirs": "x"}
+    lake.reach([namespace(s, properties={"a": "1", "b": "2"})])
+    lake.outsider.set_properties("Namespace", s, {"theirs": "x", "b": "other"})
+    changed = [namespace(s, properties={"b": "3", "c": "4"})]
+    if not lake.changes_namespaces:
+        cannot(lake, changed, "update_namespace")
+        return
+    lake.reach(changed)
+    assert users(lake.outsider.state().namespaces[s]) == {"b": "3", "c": "4", "theirs": "x"}
+    lake.reach([namespace(s)])
+    assert users(lake.outsider.state().namespaces[s]) == {"theirs": "x"}
+
+
+def cannot(lake: Lake, docs: list[Doc], action: str) -> None:
+    """The plan says so with a reason, and nothing is tried."""
+    plan = lake.plan(docs)
+    assert [(s.action, s.verdict) for s in plan.steps] == [(action, "unsupported")]
+    assert "propert" in plan.steps[0].reason
+    assert lake.unchanged_by(lambda: lake.apply(plan)).outcome == "refused"
 
 
 def test_table_properties_of_others_are_left_alone(lake: Lake) -> None:
@@ -117,7 +132,11 @@ def test_table_properties_of_others_are_left_alone(lake: Lake) -> None:
         return
     lake.reach([*lake.home(), table(lake.t("t"), COLUMNS, properties={"a": "1", "b": "2"})])
     lake.outsider.set_properties("Table", lake.t("t"), {"theirs": "x", "b": "other"})
-    lake.reach([*lake.home(), table(lake.t("t"), COLUMNS, properties={"b": "3"}, description="new")])
+    changed = [*lake.home(), table(lake.t("t"), COLUMNS, properties={"b": "3"}, description="new")]
+    if not lake.changes_tables:
+        cannot(lake, changed, "update_table")
+        return
+    lake.reach(changed)
     seen = lake.outsider.state().tables[lake.t("t")]
     assert seen.properties == {"b": "3", "description": "new", "theirs": "x"}
     docs = [*lake.home(), table(lake.t("t"), COLUMNS, ignoreDifferences=["properties.b"])]

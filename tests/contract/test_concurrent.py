@@ -6,7 +6,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 from contract.faults import Unlucky
-from contract.lake import Lake, table
+from contract.lake import Doc, Lake, table
 from contract.sample import FOREIGN
 from contract.scenario import Day
 from reconciler.model.change import Change
@@ -26,15 +26,18 @@ def fair(report: Report) -> None:
 
 
 def test_two_appliers_of_the_same_plan(lake: Lake) -> None:
-    docs = lake.home() + [table(lake.t(f"t{i}"), {"id": "int64"}, config={"k": "v"}) for i in range(6)]
+    def wanted(lake: Lake) -> list[Doc]:
+        return lake.home() + [table(lake.t(f"t{i}"), {"id": "int64"}, config={"k": "v"}) for i in range(6)]
+
+    docs = wanted(lake)
     undisturbed = lake.copy()
-    undisturbed.reach(docs)
+    undisturbed.reach(wanted(undisturbed))
     plan = lake.plan(docs)
     with ThreadPoolExecutor(2) as pool:
         for report in pool.map(lambda _: lake.apply(plan, lake.site.open()), range(2)):
             fair(report)
     lake.reach(docs)
-    assert lake.outsider.state().comparable() == undisturbed.outsider.state().comparable()
+    assert lake.comparable() == undisturbed.comparable()
 
 
 def test_two_appliers_of_every_kind_of_step(day: Day) -> None:

@@ -8,8 +8,7 @@ from contract.lake import US, Lake, namespace, steps, table
 from contract.outsider import describe, users
 from contract.sample import FOREIGN
 from reconciler.engine.observe import observe
-from reconciler.manifest.emit import emit
-from reconciler.manifest.load import load
+from reconciler.manifest.emit import export
 from reconciler.model.observed import Scope
 
 TYPES: dict[str, pa.DataType] = {
@@ -111,9 +110,9 @@ def test_everything_that_is_declared_is_there(lake: Lake) -> None:
     assert (view.owner, view.notes["reconciler.owner"]) == (US, US)
     if lake.has_properties:
         assert view.properties == {"description": "a table", "pii": "false", "quote": 'it\'s "x" ${y}'}
-    for home in [lake.backend.home] if lake.backend.home else []:
-        assert users(seen.namespaces[home]) == {"description": "a place", "team": "one"}
-        assert seen.namespaces[home]["reconciler.owner"] == US
+    if lake.at:
+        assert users(seen.namespaces[lake.at]) == {"description": "a place", "team": "one"}
+        assert seen.namespaces[lake.at]["reconciler.owner"] == US
 
 
 def test_properties_that_have_no_place_are_unsupported(lake: Lake) -> None:
@@ -128,18 +127,18 @@ def test_properties_that_have_no_place_are_unsupported(lake: Lake) -> None:
 
 
 def test_namespaces_nest_or_are_refused(lake: Lake) -> None:
-    idents = [("a",), ("a", "b"), ("a", "b", "c")]
+    idents = [lake.ns("a"), lake.ns("a", "b"), lake.ns("a", "b", "c")]
     docs = [
         *(namespace(i, properties={"depth": str(len(i))}) for i in idents),
-        table(("a", "b", "c", "t"), {"x": "int8"}),
+        table(lake.ns("a", "b", "c", "t"), {"x": "int8"}),
     ]
-    if not lake.has_namespaces:
+    if not lake.nests:
         assert set(lake.refusals(docs)) == {"M408"}
         return
     lake.reach(docs)
     seen = lake.outsider.state()
     assert {i: users(p) for i, p in seen.namespaces.items()} == {i: {"depth": str(len(i))} for i in idents}
-    assert set(seen.tables) == {("a", "b", "c", "t")}
+    assert set(seen.tables) == {lake.ns("a", "b", "c", "t")}
 
 
 def test_a_table_that_is_only_declared_gets_its_data(lake: Lake) -> None:
@@ -174,10 +173,11 @@ def test_live_state_as_manifests_plans_empty(lake: Lake) -> None:
     spec = lake.desired([]).catalogs["lake"]
     catalog = lake.site.open()
     everything = Scope(detail=frozenset(observe(catalog, Scope()).tables))
-    text = emit(spec, observe(catalog, everything))
+    rules = lake.site.capabilities
+    text = export(spec, observe(catalog, everything), rules.type_problem, rules.ident_problem).text
     file = lake.folder / "imported.yaml"
     file.write_text(text, "utf-8")
-    loaded = load([str(file)], capabilities_of=lambda _: lake.site.capabilities)
+    loaded = lake.read(file)
     assert [d for d in loaded.diagnostics if d.severity == "error"] == []
     assert set(loaded.desired.tables["lake"]) == set(lake.outsider.state().tables)
     plan = lake.plan_desired(loaded.desired)

@@ -20,14 +20,16 @@ def test_a_manifest_that_is_gone_is_reported_and_nothing_else(lake: Lake) -> Non
 def test_prune_removes_orphans_and_keeps_their_data(lake: Lake) -> None:
     docs = [*lake.home(), table(lake.t("a"), COLUMNS), table(lake.t("b"), COLUMNS)]
     if lake.has_namespaces:
-        docs += [namespace(("x",)), namespace(("x", "y")), table(("x", "y", "t"), COLUMNS)]
+        inner = lake.ns("x", "y") if lake.nests else lake.ns("x")
+        docs += [namespace(i) for i in sorted({lake.ns("x"), inner})]
+        docs += [table((*inner, "t"), COLUMNS)]
     lake.reach(docs)
     lake.outsider.append(lake.t("b"), FOREIGN_ROWS)
     before = lake.outsider.data_of(lake.t("b"))
     lake.reach([*lake.home(), table(lake.t("a"), COLUMNS)], prune=True)
     seen = lake.outsider.state()
     assert set(seen.tables) == {lake.t("a")}
-    assert set(seen.namespaces) == {lake.backend.home} - {()}
+    assert set(seen.namespaces) == {lake.at} - {()}
     assert lake.outsider.data_of(lake.t("b")) == before
 
 
@@ -37,7 +39,7 @@ def test_a_table_that_comes_back_has_its_rows(lake: Lake, times: int) -> None:
     gone = [*lake.home(), table(lake.t("t"), state="absent")]
     lake.reach(there)
     lake.outsider.append(lake.t("t"), FOREIGN_ROWS)
-    before = lake.outsider.state()
+    before = lake.comparable()
     data = lake.outsider.data_of(lake.t("t"))
     for _ in range(times):
         lake.reach(gone)
@@ -46,7 +48,7 @@ def test_a_table_that_comes_back_has_its_rows(lake: Lake, times: int) -> None:
         plan = lake.plan(there)
         assert steps(plan) == [("declare_table", lake.t("t"))]
         lake.reach(there)
-        assert lake.outsider.state().comparable() == before.comparable()
+        assert lake.comparable() == before
         assert lake.outsider.data_of(lake.t("t")) == data
 
 
@@ -63,7 +65,8 @@ def test_data_that_others_changed_meanwhile_is_diffed_not_replaced(lake: Lake) -
 
 
 def test_absent_removes_tables_then_namespaces(lake: Lake) -> None:
-    spaces = [("x",), ("x", "y")] if lake.has_namespaces else []
+    spaces = [lake.ns("x")] if lake.has_namespaces else []
+    spaces += [lake.ns("x", "y")] if lake.nests else []
     tables = [(*s, "t") for s in spaces] or [("t",), ("u",)]
     lake.reach([*(namespace(s) for s in spaces), *(table(t, COLUMNS) for t in tables)])
     gone = [*(namespace(s, state="absent") for s in spaces), *(table(t, state="absent") for t in tables)]
@@ -77,29 +80,31 @@ def test_absent_removes_tables_then_namespaces(lake: Lake) -> None:
 
 
 def test_a_namespace_that_holds_something_is_blocked(lake: Lake) -> None:
+    x = lake.ns("x")
     if not lake.has_namespaces:
-        assert lake.refusals([namespace(("x",))]) == ["M408"]
+        assert lake.refusals([namespace(x)]) == ["M408"]
         return
-    lake.reach([namespace(("x",)), table(("x", "ours"), COLUMNS)])
-    lake.outsider.create_table(("x", "theirs"), FOREIGN, FOREIGN_ROWS)
-    gone = [namespace(("x",), state="absent"), table(("x", "ours"), state="absent")]
+    lake.reach([namespace(x), table((*x, "ours"), COLUMNS)])
+    lake.outsider.create_table((*x, "theirs"), FOREIGN, FOREIGN_ROWS)
+    gone = [namespace(x, state="absent"), table((*x, "ours"), state="absent")]
     plan = lake.plan(gone)
-    assert held_back(plan) == [("drop_namespace", ("x",), "blocked", "not_empty")]
+    assert held_back(plan) == [("drop_namespace", x, "blocked", "not_empty")]
     assert "theirs" in plan.steps[-1].reason
     assert lake.apply(plan).outcome == "refused"
-    assert set(lake.outsider.state().tables) == {("x", "theirs")}
-    assert set(lake.outsider.state().namespaces) == {("x",)}
+    assert set(lake.outsider.state().tables) == {(*x, "theirs")}
+    assert set(lake.outsider.state().namespaces) == {x}
 
 
 def test_an_ignored_table_keeps_its_namespace(lake: Lake) -> None:
+    x = lake.ns("x")
     if not lake.has_namespaces:
-        assert lake.refusals([namespace(("x",))]) == ["M408"]
+        assert lake.refusals([namespace(x)]) == ["M408"]
         return
-    lake.reach([namespace(("x",))])
-    lake.outsider.create_table(("x", "scratch"), FOREIGN)
-    lake.management["ignore"] = ["x.scratch"]
-    plan = lake.plan([namespace(("x",), state="absent")])
-    assert held_back(plan) == [("drop_namespace", ("x",), "blocked", "not_empty")]
+    lake.reach([namespace(x)])
+    lake.outsider.create_table((*x, "scratch"), FOREIGN)
+    lake.management["ignore"] = [".".join((*x, "scratch"))]
+    plan = lake.plan([namespace(x, state="absent")])
+    assert held_back(plan) == [("drop_namespace", x, "blocked", "not_empty")]
 
 
 def test_without_an_owner_nothing_is_deleted(lake: Lake) -> None:
@@ -129,16 +134,17 @@ def test_too_many_deletes_stop_the_whole_run(lake: Lake, limits: dict[str, int],
 
 
 def test_a_table_in_the_place_of_a_namespace_needs_two_applies(lake: Lake) -> None:
-    if not lake.has_namespaces:
-        assert lake.refusals([namespace(("x",))]) == ["M408"]
+    s, x = lake.ns("s"), lake.ns("s", "x")
+    if not lake.nests:
+        assert lake.refusals([namespace(x)]) == ["M408"]
         return
-    lake.reach([namespace(("s",)), namespace(("s", "x"))])
-    docs = [namespace(("s",)), table(("s", "x"), COLUMNS)]
+    lake.reach([namespace(s), namespace(x)])
+    docs = [namespace(s), table(x, COLUMNS)]
     plan = lake.plan(docs, prune=True)
     assert {(s.verdict, s.blocked_by) for s in plan.steps if s.change.kind == "Table"} == {
         ("blocked", "needs_two_applies")
     }
     lake.apply(plan)
     lake.reach(docs, prune=True)
-    assert set(lake.outsider.state().tables) == {("s", "x")}
-    assert lake.outsider.state().tables["s", "x"].owner == US
+    assert set(lake.outsider.state().tables) == {x}
+    assert lake.outsider.state().tables[x].owner == US

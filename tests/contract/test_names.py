@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from contract.lake import Lake, namespace, table
 from contract.sample import FOREIGN_ROWS
+from reconciler.model.ident import Ident, Kind
 
-NAMES = [  # a slow backend takes only the first few
+NAMES = [
     "with space",
     "100%",
     "日本語",
@@ -27,44 +30,61 @@ NAMES = [  # a slow backend takes only the first few
     "x" * 200,
     "ü" * 100,
 ]
+
+
+def sorted_out(lake: Lake, kind: Kind, ident: Callable[[str], Ident]) -> tuple[list[str], list[str]]:
+    """Names that this backend keeps, and those that it refuses."""
+    kept = [n for n in NAMES if lake.site.capabilities.ident_problem(kind, ident(n)) is None]
+    return kept, [n for n in NAMES if n not in kept]
+
+
 REFUSED = ["a/b", "a\\b", "a$b", ".", "..", "", "a\tb", "__manifest", ".hidden", "x" * 300]
 
 
+@pytest.mark.slow
 def test_odd_names_live_a_whole_life(lake: Lake) -> None:
-    home, names = lake.backend.home, NAMES[: lake.many(len(NAMES))]
-    there = lake.home() + [table((*home, n), {"id": "int64"}, config={"name": n}) for n in names]
+    names, refused = sorted_out(lake, "Table", lake.t)
+    assert all(lake.refusals([*lake.home(), table(lake.t(n), {"id": "int64"})]) == ["M408"] for n in refused)
+    there = lake.home() + [table(lake.t(n), {"id": "int64"}, config={"name": n}) for n in names]
     lake.management["thresholds"] = {"deletes": 100, "deletePercent": 100}
     lake.reach(there)
-    assert {(*i, t.config["name"]) for i, t in lake.outsider.state().tables.items()} == {(*home, n, n) for n in names}
+    assert {i: t.config["name"] for i, t in lake.outsider.state().tables.items()} == {lake.t(n): n for n in names}
     for name in names:
-        lake.outsider.append((*home, name), FOREIGN_ROWS)
-    before = lake.outsider.state().comparable()
-    lake.reach(lake.home() + [table((*home, n), state="absent") for n in names])
+        lake.outsider.append(lake.t(name), FOREIGN_ROWS)
+    before = lake.comparable()
+    lake.reach(lake.home() + [table(lake.t(n), state="absent") for n in names])
     assert lake.outsider.state().tables == {}
     lake.reach(there)
-    assert lake.outsider.state().comparable() == before
+    assert lake.comparable() == before
 
 
+@pytest.mark.slow
 def test_odd_namespaces_live_a_whole_life(lake: Lake) -> None:
-    names = NAMES[: lake.many(len(NAMES) - 2)]
-    there = [d for n in names for d in (namespace((n,), properties={"name": n}), table((n, "t"), {"id": "int64"}))]
-    if not lake.has_namespaces:
-        assert set(lake.refusals(there)) == {"M408"}
-        return
+    names, refused = sorted_out(lake, "Namespace", lake.ns)
+    names = [n for n in names if n not in NAMES[-2:]]
+    assert all(lake.refusals([namespace(lake.ns(n))]) == ["M408"] for n in refused)
+    there = [
+        d
+        for n in names
+        for d in (namespace(lake.ns(n), properties={"name": n}), table(lake.ns(n, "t"), {"id": "int64"}))
+    ]
     lake.management["thresholds"] = {"deletes": 100, "deletePercent": 100}
     lake.reach(there)
-    assert {i: p["name"] for i, p in lake.outsider.state().namespaces.items()} == {(n,): n for n in names}
-    lake.reach([d for n in names for d in (namespace((n,), state="absent"), table((n, "t"), state="absent"))])
+    assert {i: p["name"] for i, p in lake.outsider.state().namespaces.items()} == {lake.ns(n): n for n in names}
+    lake.reach(
+        [d for n in names for d in (namespace(lake.ns(n), state="absent"), table(lake.ns(n, "t"), state="absent"))]
+    )
     assert (lake.outsider.state().namespaces, lake.outsider.state().tables) == ({}, {})
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_name_that_cannot_be_kept_is_refused_before_anything_happens(lake: Lake, name: str) -> None:
-    ident = (name,)
+    ident = lake.t(name)
+    docs = [*lake.home(), table(ident, {"id": "int64"})]
     if lake.site.capabilities.ident_problem("Table", ident) is None:
-        if lake.refusals([table(ident, {"id": "int64"})]):
+        if lake.refusals(docs):
             return  # the format itself has no such name
-        lake.reach([table(ident, {"id": "int64"})])
+        lake.reach(docs)
         assert set(lake.outsider.state().tables) == {ident}
         return
-    assert lake.unchanged_by(lambda: lake.refusals([table(ident, {"id": "int64"})]))
+    assert lake.unchanged_by(lambda: lake.refusals(docs))

@@ -19,15 +19,15 @@ COLUMNS = {"id": "int64"}
 
 def test_what_is_not_ours_is_the_same_to_the_last_bit(lake: Lake) -> None:
     lake.make_home()
-    theirs = [lake.t("their-first"), lake.t("their-second")]
-    spaces = [lake.backend.home] if lake.backend.home else []
+    theirs = [lake.t("their_first"), lake.t("their_second")]
+    spaces = [lake.at] if lake.at else []
     if lake.has_namespaces:
-        lake.outsider.create_namespace(("their",), {"a": "b"})
-        spaces.append(("their",))
-        theirs.append(("their", "t"))
+        lake.outsider.create_namespace(lake.ns("their"), {"a": "b"})
+        spaces.append(lake.ns("their"))
+        theirs.append(lake.ns("their", "t"))
     for ident in theirs:
         lake.outsider.create_table(ident, FOREIGN, FOREIGN_ROWS)
-    theirs.append(lake.t("their-empty"))
+    theirs.append(lake.t("their_empty"))
     lake.outsider.declare_table(theirs[-1])
     before = {ident: lake.outsider.raw_of(ident) for ident in (*spaces, *theirs)}
     lake.reach([table(lake.t("orders"), COLUMNS)])
@@ -44,8 +44,8 @@ def test_prune_and_absent_never_touch_what_is_not_ours(lake: Lake) -> None:
     lake.make_home()
     lake.outsider.create_table(lake.t("theirs"), FOREIGN, FOREIGN_ROWS)
     absent = [table(lake.t("theirs"), state="absent")]
-    if lake.backend.home:
-        absent.append(namespace(lake.backend.home, state="absent"))
+    if lake.at:
+        absent.append(namespace(lake.at, state="absent"))
     plan = lake.plan(absent, prune=True, adopt=True)
     assert {(s.verdict, s.blocked_by) for s in plan.steps} == {("blocked", "not_owned")}
     assert lake.unchanged_by(lambda: lake.apply(plan)).outcome == "refused"
@@ -67,8 +67,9 @@ def _taken(lake: Lake) -> None:
 
 
 def _properties(lake: Lake) -> None:
-    if lake.backend.home:
-        lake.outsider.set_properties("Namespace", lake.backend.home, {"theirs": "1"})
+    """Of a namespace that the plan changes; where it changes none, of the table."""
+    if lake.at and lake.changes_namespaces:
+        lake.outsider.set_properties("Namespace", lake.at, {"theirs": "1"})
     else:
         _config(lake)
 
@@ -100,32 +101,34 @@ def test_an_object_that_vanished_makes_a_plan_stale(lake: Lake) -> None:
 
 
 def test_a_namespace_that_was_filled_meanwhile_is_not_dropped(lake: Lake) -> None:
+    a, b = lake.ns("a"), lake.ns("b")
     if not lake.has_namespaces:
-        assert lake.refusals([namespace(("n",), state="absent")]) == ["M408"]
+        assert lake.refusals([namespace(a, state="absent")]) == ["M408"]
         return
-    lake.reach([namespace(("a",)), namespace(("b",))])
-    plan = lake.plan([namespace(("a",), state="absent"), namespace(("b",), state="absent")])
-    lake.outsider.create_table(("a", "theirs"), FOREIGN, FOREIGN_ROWS)
+    lake.reach([namespace(a), namespace(b)])
+    plan = lake.plan([namespace(a, state="absent"), namespace(b, state="absent")])
+    lake.outsider.create_table((*a, "theirs"), FOREIGN, FOREIGN_ROWS)
     assert lake.unchanged_by(lambda: lake.apply(plan)).outcome == "stale"
 
 
 def test_a_namespace_that_is_filled_during_the_run_is_not_dropped(lake: Lake) -> None:
     """The last look comes right before the drop, and the catalog itself refuses after that."""
+    a = lake.ns("a")
     if not lake.has_namespaces:
-        assert lake.refusals([namespace(("n",), state="absent")]) == ["M408"]
+        assert lake.refusals([namespace(a, state="absent")]) == ["M408"]
         return
-    lake.reach([namespace(("a",))])
-    plan = lake.plan([namespace(("a",), state="absent")])
+    lake.reach([namespace(a)])
+    plan = lake.plan([namespace(a, state="absent")])
 
     def fill(change: AnyChange, attempt: int) -> CatalogError | None:
-        lake.outsider.create_table(("a", "theirs"), FOREIGN, FOREIGN_ROWS)
+        lake.outsider.create_table((*a, "theirs"), FOREIGN, FOREIGN_ROWS)
         return None
 
     report = lake.apply(plan, Unlucky(lake.site.open(), before=fill))
     (step,) = report.steps
     assert (step.status, step.error and step.error.name) == ("failed", "NamespaceNotEmpty")
-    assert set(lake.outsider.state().tables) == {("a", "theirs")}
-    assert set(lake.outsider.state().namespaces) == {("a",)}
+    assert set(lake.outsider.state().tables) == {(*a, "theirs")}
+    assert set(lake.outsider.state().namespaces) == {a}
 
 
 def test_a_table_that_appears_during_the_run_is_left_alone(lake: Lake) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contract.lake import Lake, held_back, namespace, steps, table
 from contract.sample import FOREIGN, FOREIGN_ROWS
+from reconciler.model.change import RenameTable
 
 COLUMNS = {"id": "int64"}
 
@@ -19,7 +20,7 @@ def test_a_table_is_renamed_with_its_rows_or_the_step_is_unsupported(lake: Lake)
     assert steps(plan)[0] == ("rename_table", lake.t("new"))
     if lake.site.capabilities.refuses(plan.steps[0].change):
         assert {h[2] for h in held_back(plan)} == {"unsupported"}
-        assert len(held_back(plan)) == len(plan.steps)
+        assert len(held_back(plan)) == len(steps(plan))
         assert "renamed" in plan.steps[0].reason
         lake.unchanged_by(lambda: lake.apply(plan))
         return
@@ -53,48 +54,69 @@ def test_a_table_of_others_is_not_renamed(lake: Lake) -> None:
 
 
 def test_a_namespace_is_renamed_with_all_that_is_in_it(lake: Lake) -> None:
+    old, new = lake.ns("old"), lake.ns("new")
     if not lake.has_namespaces:
-        assert set(lake.refusals([namespace(("new",), renamedFrom=["old"])])) == {"M408"}
+        assert set(lake.refusals([namespace(new, renamedFrom=[*old])])) == {"M408"}
         return
+    deep = ("in",) if lake.nests else ()
+    inner = [(*old, *deep), (*new, *deep)]
     lake.reach(
-        [namespace(("old",), properties={"a": "b"}), namespace(("old", "in")), table(("old", "in", "t"), COLUMNS)]
+        [
+            namespace(old, properties={"a": "b"}),
+            *(namespace(i) for i in inner[:1] if deep),
+            table((*inner[0], "t"), COLUMNS),
+        ]
     )
-    lake.outsider.append(("old", "in", "t"), FOREIGN_ROWS)
-    before, data = lake.outsider.state(), lake.outsider.data_of(("old", "in", "t"))
+    lake.outsider.append((*inner[0], "t"), FOREIGN_ROWS)
+    before, data = lake.outsider.state(), lake.outsider.data_of((*inner[0], "t"))
     docs = [
-        namespace(("new",), properties={"a": "b"}, renamedFrom=["old"]),
-        namespace(("new", "in")),
-        table(("new", "in", "t"), COLUMNS),
+        namespace(new, properties={"a": "b"}, renamedFrom=[*old]),
+        *(namespace(i) for i in inner[1:] if deep),
+        table((*inner[1], "t"), COLUMNS),
     ]
-    assert steps(lake.plan(docs)) == [("rename_namespace", ("new",))]
+    plan = lake.plan(docs)
+    assert steps(plan)[0] == ("rename_namespace", new)
+    if not lake.renames_namespaces:
+        assert {h[2] for h in held_back(plan)} <= {"unsupported", "blocked"}
+        assert held_back(plan)[0] == ("rename_namespace", new, "unsupported", None)
+        assert len(held_back(plan)) == len(steps(plan))
+        lake.unchanged_by(lambda: lake.apply(plan))
+        return
+    assert len(steps(plan)) == 1
     lake.reach(docs)
     after = lake.outsider.state()
-    assert after.namespaces == {("new", *i[1:]): p for i, p in before.namespaces.items()}
-    assert set(after.tables) == {("new", "in", "t")}
-    assert after.tables["new", "in", "t"].comparable() == before.tables["old", "in", "t"].comparable()
-    assert lake.outsider.data_of(("new", "in", "t")) == data
+    assert after.namespaces == {(*new, *i[len(old) :]): p for i, p in before.namespaces.items()}
+    assert set(after.tables) == {(*inner[1], "t")}
+    assert after.tables[*inner[1], "t"].comparable() == before.tables[*inner[0], "t"].comparable()
+    assert lake.outsider.data_of((*inner[1], "t")) == data
 
 
 def test_a_namespace_with_something_of_others_is_not_renamed(lake: Lake) -> None:
+    old, new = lake.ns("old"), lake.ns("new")
     if not lake.has_namespaces:
-        assert set(lake.refusals([namespace(("new",), renamedFrom=["old"])])) == {"M408"}
+        assert set(lake.refusals([namespace(new, renamedFrom=[*old])])) == {"M408"}
         return
-    lake.reach([namespace(("old",)), table(("old", "t"), COLUMNS)])
-    lake.outsider.create_table(("old", "theirs"), FOREIGN, FOREIGN_ROWS)
-    plan = lake.plan([namespace(("new",), renamedFrom=["old"]), table(("new", "t"), COLUMNS)], prune=True)
-    assert held_back(plan)[0] == ("rename_namespace", ("new",), "blocked", "not_owned")
-    assert len(held_back(plan)) == len(plan.steps)
+    lake.reach([namespace(old), table((*old, "t"), COLUMNS)])
+    lake.outsider.create_table((*old, "theirs"), FOREIGN, FOREIGN_ROWS)
+    plan = lake.plan([namespace(new, renamedFrom=[*old]), table((*new, "t"), COLUMNS)], prune=True)
+    assert held_back(plan)[0] == ("rename_namespace", new, "blocked", "not_owned")
+    assert len(held_back(plan)) == len(steps(plan))
     lake.unchanged_by(lambda: lake.apply(plan))
 
 
 def test_a_table_moves_to_another_namespace(lake: Lake) -> None:
+    a, b = lake.ns("a"), lake.ns("b")
     if not lake.has_namespaces:
-        assert set(lake.refusals([namespace(("a",))])) == {"M408"}
+        assert set(lake.refusals([namespace(a)])) == {"M408"}
         return
-    lake.reach([namespace(("a",)), namespace(("b",)), table(("a", "t"), COLUMNS)])
-    data = lake.outsider.data_of(("a", "t"))
-    lake.reach(
-        [namespace(("a",), state="absent"), namespace(("b",)), table(("b", "u"), COLUMNS, renamedFrom=["a", "t"])]
-    )
-    assert set(lake.outsider.state().namespaces) == {("b",)}
-    assert lake.outsider.data_of(("b", "u")) == data
+    lake.reach([namespace(a), namespace(b), table((*a, "t"), COLUMNS)])
+    data = lake.outsider.data_of((*a, "t"))
+    docs = [namespace(a, state="absent"), namespace(b), table((*b, "u"), COLUMNS, renamedFrom=[*a, "t"])]
+    if not lake.can(RenameTable((*b, "u"), (*a, "t"))):
+        plan = lake.plan(docs)
+        assert ("rename_table", (*b, "u"), "unsupported", None) in held_back(plan)
+        lake.unchanged_by(lambda: lake.apply(plan))
+        return
+    lake.reach(docs)
+    assert set(lake.outsider.state().namespaces) == {b}
+    assert lake.outsider.data_of((*b, "u")) == data

@@ -36,14 +36,15 @@ def test_a_table_that_was_spoiled_after_the_plan(lake: Lake) -> None:
 
 
 def test_an_unreadable_table_keeps_its_namespace(lake: Lake) -> None:
+    x = lake.ns("x")
     if not lake.has_namespaces:
-        assert lake.refusals([namespace(("x",))]) == ["M408"]
+        assert lake.refusals([namespace(x)]) == ["M408"]
         return
-    lake.reach([namespace(("x",))])
-    lake.outsider.create_table(("x", "theirs"), FOREIGN, FOREIGN_ROWS)
-    lake.outsider.spoil(("x", "theirs"))
-    plan = lake.plan([namespace(("x",), state="absent")])
-    assert held_back(plan) == [("drop_namespace", ("x",), "blocked", "not_empty")]
+    lake.reach([namespace(x)])
+    lake.outsider.create_table((*x, "theirs"), FOREIGN, FOREIGN_ROWS)
+    lake.outsider.spoil((*x, "theirs"))
+    plan = lake.plan([namespace(x, state="absent")])
+    assert held_back(plan) == [("drop_namespace", x, "blocked", "not_empty")]
     lake.unchanged_by(lambda: lake.apply(plan))
 
 

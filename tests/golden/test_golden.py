@@ -15,9 +15,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import jsonschema_rs
 import pytest
 
-from reconciler.catalog.directory_capabilities import directory_capabilities
+from reconciler.catalog import registry
 from reconciler.catalog.memory import MemoryCatalog
 from reconciler.core.errors import PlanError
 from reconciler.core.options import PlanOptions
@@ -25,6 +26,7 @@ from reconciler.core.planner import make_plan, scope_of, with_id
 from reconciler.core.world import World
 from reconciler.engine.observe import observe
 from reconciler.manifest.load import load
+from reconciler.manifest.schema_files import schema
 from reconciler.model.capabilities import Capabilities
 from reconciler.model.codec import snapshot_from
 from reconciler.model.desired import CatalogSpec, Desired
@@ -73,6 +75,7 @@ def results() -> dict[str, str]:
     plan = with_id(replace(plan, tool_version="golden"))
     value = plan_to_json(plan)
     assert plan_to_json(plan_from_json(value)) == value
+    jsonschema_rs.validator_for(schema("plan")).validate(value)
     return {"plan.json": json.dumps(value, indent=1, ensure_ascii=False) + "\n", "plan.txt": plan_text(plan)}
 
 
@@ -83,7 +86,10 @@ def snapshot(desired: Desired, name: str, live: Mapping[str, Any]) -> Any:
 
 
 def capabilities_of(spec: CatalogSpec) -> Capabilities:
-    return directory_capabilities(spec.options)
+    """Of the backend itself: what it can do is part of what a case shows."""
+    found = registry.capabilities_of(spec)
+    assert found is not None
+    return found
 
 
 def options() -> PlanOptions:

@@ -1,4 +1,4 @@
-"""How many examples: a few seconds by default, HYPOTHESIS_PROFILE=thorough for a long run."""
+"""How many examples here: the profile that tests/conftest.py chose, with this folder's numbers."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ _COMMON = settings(
         HealthCheck.data_too_large,
     ],
 )
-settings.register_profile("quick", _COMMON, max_examples=100, stateful_step_count=20)
+settings.register_profile("quick", _COMMON, max_examples=30, stateful_step_count=20)
+settings.register_profile("full", _COMMON, max_examples=200, stateful_step_count=30)
 settings.register_profile("thorough", _COMMON, max_examples=5000, stateful_step_count=50)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))

@@ -6,15 +6,16 @@ below something absent); everything else, however odd, may reach the planner and
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 from prop_columns import COLUMNS, KEYS, columns, indexes, near, small_map
 from prop_dice import Dice, rolled
+from prop_kinds import KINDS, PLAIN
 
-from reconciler.catalog.memory import place
+from reconciler.catalog.memory import MemoryCapabilities, place
 from reconciler.core.globs import matcher
 from reconciler.core.options import NO_DATA_PLANE, PlanOptions
 from reconciler.model.desired import CatalogSpec, Desired, DesiredNamespace, DesiredTable, Management
@@ -22,7 +23,7 @@ from reconciler.model.diagnostic import Source
 from reconciler.model.errors import Code
 from reconciler.model.ident import Ident, is_below
 from reconciler.model.observed import Detached, Gap, Present, Snapshot, Unreadable
-from reconciler.model.state import DatasetState, Marks, NamespaceState, TableState
+from reconciler.model.state import Column, DatasetState, Marks, NamespaceState, TableState
 
 US, THEM = "us", "them"
 NAMESPACES: tuple[Ident, ...] = (("a",), ("b",), ("a", "x"), ("a", "y"), ("b", "x"), ("a", "x", "p"), ("b", "x", "p"))
@@ -30,7 +31,7 @@ TABLES: tuple[Ident, ...] = (
     ("t",), ("a", "t"), ("a", "u"), ("b", "t"), ("a", "x"), ("a", "x", "t"), ("b", "x", "t"), ("a", "x", "p", "t"),
     ("a", "we.ird"),
 )  # fmt: skip
-ALLOW = ("drop_column", "narrow_type", "set_not_null", "drop_index")
+ALLOW = ("drop_column", "narrow_type", "set_not_null", "drop_index", "replace_table", "drop_namespace")
 IGNORABLE = (
     "properties", "properties.k", "description", "schema", "schema.x", "schema.x.type", "schema.x.nullable",
     "schema.x.comment", "schema.st.metadata", "schema.st.p", "config", "config.k", "schemaMetadata",
@@ -46,6 +47,7 @@ class Case:
     """The whole truth, including what a scan with these gaps and ignore globs will not show."""
     gaps: tuple[Gap, ...] = ()
     options: PlanOptions = field(default_factory=PlanOptions)
+    capabilities: MemoryCapabilities = PLAIN
 
     @property
     def management(self) -> Management:
@@ -62,7 +64,7 @@ class Case:
             return ", ".join(f"{k}={v!r}" for k, v in shown.items() if v not in (None, (), {}, False))
 
         wanted = (*self.desired.namespaces["lake"].values(), *self.desired.tables["lake"].values())
-        lines = [f"options {told(self.options)}", f"management {told(self.management)}"]
+        lines = [f"options {told(self.options)}", f"management {told(self.management)}", f"{self.capabilities}"]
         lines += [f"gap {g.ident}" for g in self.gaps]
         lines += [f"want {type(o).__name__[7:].lower()} {told(o)}" for o in wanted]
         lines += [f"live {i} {f}" for i, f in (*self.live.namespaces.items(), *self.live.tables.items())]
@@ -84,17 +86,19 @@ def wanted_namespace(d: Dice, number: int, ident: Ident) -> DesiredNamespace:
         d.pick(PROTECT),
         d.pick(NAMESPACES) if d.one_in(8) else None,
         (d.pick(["properties", "properties.k"]),) if d.one_in(8) else (),
+        ("drop_namespace",) if d.one_in(2) else (),
     )
 
 
-def wanted_table(d: Dice, number: int, ident: Ident) -> DesiredTable:
+def wanted_table(d: Dice, number: int, ident: Ident, kind: MemoryCapabilities = PLAIN) -> DesiredTable:
+    chosen = f"s3://lake/{d.pick('xy')}-{number}" if kind.chooses_location and d.one_in(3) else None
     fields = None if d.one_in(8) else columns(d, True)
     return DesiredTable(
         "lake",
         ident,
         Source("tables.yaml", number),
         small_map(d),
-        None,
+        chosen,
         fields,
         d.one_in(8),
         indexes(d, fields, live=False) if fields else (),
@@ -108,14 +112,14 @@ def wanted_table(d: Dice, number: int, ident: Ident) -> DesiredTable:
     )
 
 
-def desired_state(d: Dice, management: Management, most_tables: int = 4) -> Desired:
+def desired_state(d: Dice, management: Management, kind: MemoryCapabilities, most_tables: int = 4) -> Desired:
     """Mostly, parents are declared for what is below them; otherwise they must be live."""
     tables = d.some(TABLES, most_tables)
     chosen = set(d.some(NAMESPACES, 4))
     if not d.one_in(6):
         chosen |= {i[:n] for i in (*chosen, *tables) for n in range(1, len(i))}
     ns = {i: wanted_namespace(d, n, i) for n, i in enumerate(sorted(chosen), 1)}
-    ts = {i: wanted_table(d, n, i) for n, i in enumerate(tables, 1)}
+    ts = {i: wanted_table(d, n, i, kind) for n, i in enumerate(tables, 1)}
     return desired(management, *keep_valid(ns, ts, management))
 
 
@@ -189,17 +193,39 @@ def dataset(d: Dice, want: DesiredTable | None) -> DatasetState:
     return DatasetState(fields, metadata, config, there, d.pick(OWNERS), applied, 1 + d.roll(9))
 
 
-def live_table(d: Dice, ident: Ident, want: DesiredTable | None) -> Present | Detached | Unreadable:
-    kind = d.roll(16)
-    if kind == 15:
+def live_table(
+    d: Dice, ident: Ident, want: DesiredTable | None, kind: MemoryCapabilities = PLAIN
+) -> Present | Detached | Unreadable:
+    found = d.roll(16)
+    if found == 15:
         return Unreadable(Code.INTERNAL, "the manifest is corrupt")
-    if kind == 14:
-        return Detached(place(ident), dataset(d, want))
+    where = place_in(kind, ident, want)
+    if found == 14:
+        return Detached(where, dataset(d, want))
     properties = small_map(d) if want is None or d.one_in(2) else want.properties
-    return Present(TableState(place(ident), properties, marks(d, properties), None if kind == 13 else dataset(d, want)))
+    where = place(ident) if kind.chooses_location and d.one_in(8) else where
+    data = None if found == 13 else dataset(d, want)
+    return Present(TableState(where, properties, marks(d, properties), data, shown(d, kind, want, data)))
 
 
-def live_state(d: Dice, want: Desired) -> Snapshot:
+def place_in(kind: MemoryCapabilities, ident: Ident, want: DesiredTable | None) -> str:
+    declared = want.location if want is not None and want.ident == ident else None
+    return declared or kind.location_of(ident) or place(ident)
+
+
+def shown(
+    d: Dice, kind: MemoryCapabilities, want: DesiredTable | None, data: DatasetState | None
+) -> tuple[Column, ...] | None:
+    """Mostly as the data is; otherwise as it is to be, or as nobody knows why."""
+    luck = d.roll(6)
+    if luck == 5 and want is not None:
+        return kind.columns_of(want.fields or ())
+    if luck == 4 or data is None:
+        return kind.columns_of(columns(d, False)) if d.one_in(2) else kind.columns_of(())
+    return kind.columns_of(data.fields)
+
+
+def live_state(d: Dice, want: Desired, kind: MemoryCapabilities = PLAIN) -> Snapshot:
     """Parents are there, but for a rare orphan row; a name is a table or a namespace, never both."""
     wanted_ns, wanted_ts = want.namespaces["lake"], want.tables["lake"]
     old = [o.renamed_from for o in (*wanted_ns.values(), *wanted_ts.values()) if o.renamed_from is not None]
@@ -214,7 +240,7 @@ def live_state(d: Dice, want: Desired) -> Snapshot:
         tables.discard(("a", "x"))  # Hidden objects have no kind: a hidden table would pass for a parent.
     return Snapshot(
         {i: live_namespace(d, wanted_ns.get(i), not hidden(i)) for i in sorted(spaces)},
-        {i: live_table(d, i, _wanted_of(i, wanted_ts)) for i in sorted(tables)},
+        {i: live_table(d, i, _wanted_of(i, wanted_ts), kind) for i in sorted(tables)},
     )
 
 
@@ -250,14 +276,19 @@ def plan_options(d: Dice, data_plane: bool | None = None) -> PlanOptions:
 GAPS: tuple[Ident, ...] = (("a",), ("a", "x"), ("b", "x"), ())
 
 
-def roll_case(d: Dice, gaps: bool = True, data_plane: bool | None = None) -> Case:
+def roll_case(
+    d: Dice, gaps: bool = True, data_plane: bool | None = None, kinds: Sequence[MemoryCapabilities] = KINDS
+) -> Case:
+    kind = d.pick(kinds)
     options = plan_options(d, data_plane)
     missing = tuple(Gap(d.pick(GAPS), Code.SERVICE_UNAVAILABLE, "page 2 failed") for _ in range(gaps and d.one_in(8)))
     rules = management(d)
     missing = tuple(g for g in missing if not matcher(rules.ignore)(g.ident))
-    want = desired_state(d, rules)
-    return Case(want, live_state(d, want), missing, options)
+    want = desired_state(d, rules, kind)
+    return Case(want, live_state(d, want, kind), missing, options, kind)
 
 
-def cases(gaps: bool = True, data_plane: bool | None = None) -> st.SearchStrategy[Case]:
-    return rolled(lambda d: roll_case(d, gaps, data_plane))
+def cases(
+    gaps: bool = True, data_plane: bool | None = None, kinds: Sequence[MemoryCapabilities] = KINDS
+) -> st.SearchStrategy[Case]:
+    return rolled(lambda d: roll_case(d, gaps, data_plane, kinds))

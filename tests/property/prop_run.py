@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 
 from prop_cases import Case
 
+from reconciler.catalog.base import WriteContext
 from reconciler.catalog.memory import MemoryCatalog, listed, place
 from reconciler.core.globs import matcher
 from reconciler.core.planner import make_plan, scope_of
 from reconciler.core.world import World
 from reconciler.engine.observe import observe
+from reconciler.model.change import DATA_PLANE
 from reconciler.model.codec import canonical, finding_json
 from reconciler.model.ident import Ident, Kind
 from reconciler.model.observed import Detached, Gap, Observation, Present, Scope, Snapshot
@@ -44,7 +46,7 @@ def _listed(found: Observation, scope: Scope) -> Observation:
 
 
 def catalog_of(case: Case) -> ListingCatalog:
-    return ListingCatalog(World(case.live, place), gaps=case.gaps)
+    return ListingCatalog(World(case.live, place), case.capabilities, gaps=case.gaps)
 
 
 def plan_on(case: Case, catalog: MemoryCatalog) -> Plan:
@@ -58,10 +60,13 @@ def allowed(plan: Plan) -> list[Step]:
 
 
 def apply_all(plan: Plan, catalog: MemoryCatalog) -> None:
-    """Without the executor: every allowed step in order; data-plane steps too."""
+    """Without the executor: every allowed step in order, data-plane steps too. The catalog refuses what it cannot."""
     if plan.refused is None:
         for step in allowed(plan):
-            catalog.world.apply(step.change)
+            if isinstance(step.change, DATA_PLANE):
+                catalog.world.apply(step.change)
+            else:
+                catalog.apply(step.change, WriteContext())
 
 
 def dump(snapshot: Snapshot) -> dict[tuple[str, Ident], str]:

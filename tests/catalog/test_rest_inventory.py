@@ -1,0 +1,394 @@
+"""What the protocol cannot change is in our inventory: the highest number counts, for the object it is about only."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import lance
+import lance_namespace as ln
+import pyarrow as pa
+import pytest
+from rest_support import US, WRITE, Rig, rig
+from servers.proxy import answer, before, cut_answer, cut_before
+
+from reconciler.catalog.locations import normal
+from reconciler.catalog.rest_inventory import key_of
+from reconciler.model import change as c
+from reconciler.model.errors import CatalogError, Code
+from reconciler.model.observed import Absent, Detached, Present, Unreadable
+from reconciler.model.state import Marks, NamespaceState, TableState
+
+__all__ = ["rig"]
+
+PROTECTED = replace(US, protect=True)
+
+
+def state(rig: Rig, kind: str, *ident: str) -> NamespaceState | TableState:
+    finding = rig.find(kind, *ident)  # type: ignore[arg-type]
+    assert isinstance(finding, Present), finding
+    seen = rig.scan(detail=[ident])[kind, ident].finding
+    assert seen == finding  # one by one and in bulk, the same
+    return finding.state
+
+
+def protect(rig: Rig, *ident: str, marks: Marks = PROTECTED) -> None:
+    rig.apply(c.UpdateTable(ident, {}, (), marks))
+
+
+def test_marks_at_creation_need_no_inventory(rig: Rig) -> None:
+    marks = Marks("team-a", True, ("a", "b"))
+    rig.apply(c.CreateNamespace(("n",), {"a": "1", "b": "2"}, marks), c.DeclareTable(("n", "t"), {"a": "1"}, marks))
+    assert state(rig, "Namespace", "n") == NamespaceState({"a": "1", "b": "2"}, marks)
+    assert state(rig, "Table", "n", "t").marks == marks
+    assert rig.scan().keys() == {("Namespace", ("n",)), ("Table", ("n", "t"))}
+    assert rig.records() == []
+
+
+def test_later_marks_are_records_and_the_newest_counts(rig: Rig) -> None:
+    rig.namespace("n", properties={"a": "1"})
+    rig.table("n", "t", properties={"p": "1"}, data=False)
+    for marks in (PROTECTED, US, Marks("team-b", True, ("p",))):
+        protect(rig, "n", "t", marks=marks)
+        rig.apply(c.UpdateNamespace(("n",), {}, (), marks))
+        for seen in (state(rig, "Table", "n", "t"), state(rig, "Namespace", "n")):
+            assert seen.marks == marks
+    assert dict(state(rig, "Table", "n", "t").properties) == {"p": "1"}
+    assert dict(state(rig, "Namespace", "n").properties) == {"a": "1"}
+    about = sorted((r["reconciler.kind"], r["reconciler.id"]) for r in rig.records())
+    assert about == [("Namespace", '["n"]'), ("Table", '["n", "t"]')]  # the older ones are gone
+
+
+def test_the_inventory_is_not_part_of_the_catalog(rig: Rig) -> None:
+    rig.namespace("n")
+    rig.apply(c.AdoptNamespace(("n",), PROTECTED))
+    assert len(rig.records()) == 1
+    assert rig.scan().keys() == {("Namespace", ("n",))}
+    assert rig.catalog.children(()) == ["n"]
+    problem = rig.catalog.capabilities.ident_problem
+    assert problem("Namespace", ("__reconciler",))
+    assert problem("Table", ("__reconciler", "t"))
+    assert problem("Namespace", ("n", "__reconciler")) is None
+
+
+def test_the_same_marks_again_write_nothing(rig: Rig) -> None:
+    rig.namespace("n")
+    rig.table("n", "t", data=False)
+    protect(rig, "n", "t")
+    rig.proxy.forget()
+    protect(rig, "n", "t")
+    assert rig.proxy.count("POST", "/(create|drop)$") == 0
+
+
+def test_a_strangers_object_of_the_same_name_is_not_ours(rig: Rig) -> None:
+    rig.namespace("n", properties={"a": "1"})
+    rig.table("n", "t", data=False)
+    adopted = Marks("team-a")
+    rig.apply(c.UpdateNamespace(("n",), {}, (), PROTECTED))
+    protect(rig, "n", "t", marks=adopted)
+    stranger = rig.stranger
+    stranger.deregister_table(ln.DeregisterTableRequest(id=["n", "t"]))
+    stranger.drop_namespace(ln.DropNamespaceRequest(id=["n"]))
+    stranger.create_namespace(ln.CreateNamespaceRequest(id=["n"], properties={"b": "2"}))
+    stranger.declare_table(ln.DeclareTableRequest(id=["n", "t"]))
+    assert state(rig, "Namespace", "n").marks == Marks(None, protect=True)  # too much protection harms nobody
+    assert state(rig, "Table", "n", "t").marks == Marks()
+
+
+def register_again(rig: Rig, *ident: str, location: str) -> None:
+    rig.stranger.register_table(ln.RegisterTableRequest(id=list(ident), location=Path(normal(location)).name))
+
+
+@pytest.mark.parametrize("held_by_record", [False, True])
+def test_what_a_stranger_registers_where_we_removed_ours_is_the_strangers(rig: Rig, held_by_record: bool) -> None:
+    rig.namespace("n")
+    rig.table("n", "t", properties={"p": "1"})
+    location = str(state(rig, "Table", "n", "t").location)  # type: ignore[union-attr]
+    if held_by_record:
+        protect(rig, "n", "t")
+        protect(rig, "n", "t", marks=Marks("team-a", applied=("p",)))
+    rig.apply(c.DeregisterTable(("n", "t")))
+    gone = rig.find("Table", "n", "t")
+    assert isinstance(gone, Detached)  # the place is known all the same
+    assert gone.location == location
+    register_again(rig, "n", "t", location=location)
+    theirs = state(rig, "Table", "n", "t")
+    assert (theirs.marks, dict(theirs.properties)) == (Marks(), {})
+
+
+def test_a_stranger_who_registers_before_us_keeps_the_table(rig: Rig) -> None:
+    rig.namespace("n")
+    rig.table("n", "t")
+    rig.apply(c.DeregisterTable(("n", "t")))
+    gone = rig.find("Table", "n", "t")
+    assert isinstance(gone, Detached)
+    rig.proxy.fault(before(lambda: register_again(rig, "n", "t", location=gone.location)), path="/register$")
+    with pytest.raises(CatalogError):
+        rig.apply(c.DeclareTable(("n", "t"), {"p": "1"}, US, gone.location))
+    theirs = state(rig, "Table", "n", "t")
+    assert (theirs.marks, dict(theirs.properties)) == (Marks(), {})
+
+
+@pytest.mark.parametrize("fault", [cut_before, answer(503, '{"code": 17}', retry_after=0)])
+def test_a_removal_that_was_cut_off_can_be_ended(rig: Rig, fault: object) -> None:
+    """The table is as it was, still ours: with its marks at the server, and with marks in a record."""
+    rig.namespace("n")
+    rig.table("n", "t")
+    rig.table("n", "u")
+    protect(rig, "n", "u")
+    for name, marks in (("t", US), ("u", PROTECTED)):
+        rig.proxy.fault(fault, path="/deregister$")  # type: ignore[arg-type]
+        with pytest.raises(CatalogError):
+            rig.apply(c.DeregisterTable(("n", name)))
+        assert state(rig, "Table", "n", name).marks == marks
+
+
+def test_a_dropped_namespace_leaves_no_record(rig: Rig) -> None:
+    rig.namespace("n")
+    rig.apply(c.UpdateNamespace(("n",), {}, (), PROTECTED), c.DropNamespace(("n",)))
+    assert rig.records() == []
+    assert rig.find("Namespace", "n") == Absent()
+
+
+@pytest.mark.parametrize("before_us", [None, "team-b"])
+def test_a_namespace_that_only_a_record_makes_ours_is_not_dropped(rig: Rig, before_us: str | None) -> None:
+    """Somebody may have dropped it and created it again: the server shows the same of both."""
+    properties = {"reconciler.owner": before_us} if before_us else None
+    again = ln.CreateNamespaceRequest(id=["n"], properties=properties)
+    rig.stranger.create_namespace(again)
+    rig.apply(c.AdoptNamespace(("n",), US))
+    rig.stranger.drop_namespace(ln.DropNamespaceRequest(id=["n"]))
+    rig.stranger.create_namespace(again)
+    rig.proxy.forget()
+    with pytest.raises(CatalogError, match="was adopted") as caught:
+        rig.apply(c.DropNamespace(("n",)))
+    assert (caught.value.code, caught.value.unknown_outcome) == (Code.UNSUPPORTED, False)
+    assert rig.proxy.count("POST", "/drop$") == 0
+    assert rig.catalog.children(()) == ["n"]
+
+
+def test_a_namespace_with_anything_inside_is_not_dropped(rig: Rig) -> None:
+    rig.namespace("n")
+    rig.table("n", "t", data=False)
+    rig.proxy.forget()
+    with pytest.raises(CatalogError) as caught:
+        rig.apply(c.DropNamespace(("n",)))
+    assert caught.value.code is Code.NAMESPACE_NOT_EMPTY
+    assert rig.proxy.count("POST", "/drop$") == 0
+
+
+def test_the_server_says_so_when_it_was_filled_at_the_last_moment(rig: Rig) -> None:
+    rig.namespace("n")
+    filling = before(lambda: rig.stranger.declare_table(ln.DeclareTableRequest(id=["n", "t"])))
+    rig.proxy.fault(filling, path="/n/drop$")
+    with pytest.raises(CatalogError) as caught:
+        rig.apply(c.DropNamespace(("n",)))
+    assert caught.value.code is Code.NAMESPACE_NOT_EMPTY
+    assert not caught.value.unknown_outcome
+
+
+def test_a_table_comes_back_to_its_data_as_often_as_one_likes(rig: Rig) -> None:
+    rig.namespace("n")
+    rig.table("n", "t", properties={"p": "1"})
+    first = state(rig, "Table", "n", "t")
+    assert isinstance(first, TableState)
+    lance.write_dataset(pa.table({"id": [1, 2]}), str(first.place), mode="append")
+    for _ in range(2):
+        rig.apply(c.DeregisterTable(("n", "t")))
+        gone = rig.find("Table", "n", "t")
+        assert isinstance(gone, Detached)
+        assert gone.location == first.location
+        assert rig.scan(detail=[("n", "t")])["Table", ("n", "t")].finding == gone
+        rig.apply(c.DeclareTable(("n", "t"), {"p": "1"}, PROTECTED, gone.location))
+        back = state(rig, "Table", "n", "t")
+        assert isinstance(back, TableState)
+        assert (back.location, dict(back.properties), back.marks) == (first.location, {"p": "1"}, PROTECTED)
+    assert lance.dataset(str(first.place)).count_rows() == 2
+    protect(rig, "n", "t", marks=US)
+    assert dict(state(rig, "Table", "n", "t").properties) == {"p": "1"}
+
+
+def test_properties_of_a_registered_table_are_sent_and_only_our_note_keeps_them(rig: Rig) -> None:
+    """As the README says. A server that keeps them is a reason to change it there."""
+    rig.namespace("n")
+    rig.table("n", "t", properties={"p": "1"})
+    describe = ln.DescribeTableRequest(id=["n", "t"])
+    assert rig.stranger.describe_table(describe).properties["p"] == "1"
+    rig.apply(c.DeregisterTable(("n", "t")))
+    gone = rig.find("Table", "n", "t")
+    assert isinstance(gone, Detached)
+    rig.apply(c.DeclareTable(("n", "t"), {"p": "1"}, US, gone.location))
+    sent = rig.proxy.requests("POST", "/register$")
+    assert {json.loads(r.body)["properties"]["p"] for r in sent} == {"1"}
+    assert not rig.stranger.describe_table(describe).properties
+    assert dict(state(rig, "Table", "n", "t").properties) == {"p": "1"}
+    readme = " ".join((Path(__file__).parents[2] / "README.md").read_text().split())
+    assert "keep no properties of a registered table" in readme
+
+
+def test_absolute_locations_are_tried_first_and_remembered_as_refused(rig: Rig) -> None:
+    rig.namespace("n")
+    for name in ("one", "two"):
+        rig.table("n", name)
+        rig.apply(c.DeregisterTable(("n", name)))
+    for name in ("one", "two"):
+        gone = rig.find("Table", "n", name)
+        assert isinstance(gone, Detached)
+        rig.apply(c.DeclareTable(("n", name), {}, US, gone.location))
+    sent = [json.loads(r.body)["location"] for r in rig.proxy.requests("POST", "/register$")]
+    assert [s.startswith("file:///") for s in sent] == [True, False, False]
+
+
+def test_a_location_outside_the_servers_root_is_refused_and_nothing_stays(rig: Rig) -> None:
+    rig.namespace("n")
+    outside = rig.root.parent / "elsewhere"
+    lance.write_dataset(pa.table({"id": [1]}), str(outside))
+    with pytest.raises(CatalogError, match="below its root") as caught:
+        rig.apply(c.DeclareTable(("n", "t"), {}, US, str(outside)))
+    assert caught.value.code is Code.INVALID_INPUT
+    assert rig.catalog.children(("n",)) == []
+    assert lance.dataset(str(outside)).count_rows() == 1
+
+
+def test_a_registration_that_cannot_be_looked_at_is_not_called_failed(rig: Rig) -> None:
+    rig.namespace("n")
+    rig.table("n", "t")
+    rig.apply(c.DeregisterTable(("n", "t")))
+    gone = rig.find("Table", "n", "t")
+    assert isinstance(gone, Detached)
+    rig.proxy.fault(answer(403, '{"code": 15}'), path="/v1/table/n%24t/describe")
+    with pytest.raises(CatalogError) as caught:
+        rig.apply(c.DeclareTable(("n", "t"), {}, US, gone.location))
+    assert (caught.value.code, caught.value.unknown_outcome) == (Code.PERMISSION_DENIED, True)
+    assert state(rig, "Table", "n", "t").marks == US
+
+
+@pytest.mark.parametrize("name", ["plain", "#ü"])
+def test_a_declared_table_has_its_marker_though_the_answer_was_lost(rig: Rig, name: str) -> None:
+    """pylance's server puts its own marker at the wrong place when a name has such characters."""
+    rig.namespace("n")
+    rig.proxy.fault(cut_answer, path="/declare$")
+    with pytest.raises(CatalogError) as caught:
+        rig.apply(c.DeclareTable(("n", name), {}, US))
+    assert caught.value.unknown_outcome
+    declared = state(rig, "Table", "n", name)
+    assert isinstance(declared, TableState)
+    assert declared.dataset is None
+    shutil.rmtree(str(declared.place))
+    assert isinstance(rig.find("Table", "n", name), Unreadable)  # gone is not the same as declared only
+
+
+@pytest.mark.parametrize("had_data", [False, True])
+def test_the_servers_only_declared_does_not_tell_lost_data_from_none(rig: Rig, had_data: bool) -> None:
+    """Killed between the declare and our marker, where the server puts none; and data that was lost. It says the same
+    of both (it looks at the storage as we do), so an empty dataset is not created on its word. A person decides, and
+    the message says how."""
+    rig.namespace("n")
+    if had_data:
+        rig.table("n", "ü")
+        shutil.rmtree(str(state(rig, "Table", "n", "ü").place))  # type: ignore[union-attr]
+    else:
+        rig.catalog.store.create_table(("n", "ü"), None, {"reconciler.owner": "team-a"}, None)
+    asked = rig.stranger.describe_table(ln.DescribeTableRequest(id=["n", "ü"], check_declared=True))
+    assert asked.is_only_declared is True
+    finding = rig.find("Table", "n", "ü")
+    assert isinstance(finding, Unreadable)
+    assert "if it never had data, put an empty file .lance-reserved there" in finding.message
+    place = Path(normal(asked.location))
+    place.mkdir()
+    (place / ".lance-reserved").touch()
+    declared = state(rig, "Table", "n", "ü")
+    assert isinstance(declared, TableState)
+    assert (declared.dataset, declared.marks) == (None, US)
+
+
+def test_a_strangers_declared_table_gets_no_marker_of_ours(rig: Rig) -> None:
+    rig.namespace("n")
+    stranger = rig.stranger
+    rig.proxy.fault(cut_before, path="/declare$")
+    stranger.declare_table(ln.DeclareTableRequest(id=["n", "ü"]))
+    with pytest.raises(CatalogError):
+        rig.apply(c.DeclareTable(("n", "ü"), {}, US))
+    location = stranger.describe_table(ln.DescribeTableRequest(id=["n", "ü"])).location
+    assert not Path(normal(location)).exists()
+
+
+def test_two_writers_of_one_record(rig: Rig) -> None:
+    """One is told to look again; what is read is the record of one of the two, whole."""
+    rig.namespace("n")
+    rig.table("n", "t", data=False)
+    one, other = Marks("team-a", True), Marks("team-a", False, ("x",))
+    codes: list[Code | None] = []
+
+    def write(marks: Marks) -> None:
+        try:
+            rig.apply(c.UpdateTable(("n", "t"), {}, (), marks), catalog=rig.open())
+            codes.append(None)
+        except CatalogError as error:
+            codes.append(error.code)
+
+    threads = [threading.Thread(target=write, args=(m,)) for m in (one, other)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert None in codes
+    assert set(codes) <= {None, Code.CONCURRENT_MODIFICATION}
+    assert state(rig, "Table", "n", "t").marks in (one, other)
+
+
+def test_a_record_that_is_replaced_while_it_is_read(rig: Rig) -> None:
+    rig.namespace("n")
+    rig.table("n", "t", data=False)
+    protect(rig, "n", "t")
+    other = rig.open()
+    replacing = before(lambda: rig.apply(c.UpdateTable(("n", "t"), {}, (), US), catalog=other))
+    rig.proxy.fault(replacing, path=key_of("Table", ("n", "t")) + "-00000001/describe$")
+    finding = rig.find("Table", "n", "t")
+    assert isinstance(finding, Present)
+    assert finding.state.marks == US
+
+
+def test_a_record_that_cannot_be_read_is_its_objects_problem_only(rig: Rig) -> None:
+    rig.namespace("n")
+    for name in ("a", "b"):
+        rig.table("n", name, data=False)
+        protect(rig, "n", name)
+    rig.proxy.fault(answer(403, '{"code": 15}'), path=key_of("Table", ("n", "a")), times=None)
+    found = rig.scan()
+    assert isinstance(found["Table", ("n", "a")].finding, Unreadable)
+    assert found["Table", ("n", "b")].finding.state.marks == PROTECTED
+
+
+def test_strangers_in_the_inventory_are_left_alone(rig: Rig) -> None:
+    rig.namespace("n")
+    rig.apply(c.AdoptNamespace(("n",), PROTECTED))
+    rig.stranger.create_namespace(ln.CreateNamespaceRequest(id=["__reconciler", "notes-of-somebody"]))
+    rig.apply(c.UpdateNamespace(("n",), {}, (), US))
+    assert state(rig, "Namespace", "n").marks == US
+    names = rig.stranger.list_namespaces(ln.ListNamespacesRequest(id=["__reconciler"])).namespaces
+    assert "notes-of-somebody" in names
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        c.UpdateNamespace(("n",), {"a": "2"}, (), US),
+        c.UpdateNamespace(("n",), {}, ("a",), US),
+        c.UpdateTable(("n", "t"), {"a": "2"}, (), US),
+        c.UpdateTable(("n", "t"), {}, ("a",), US),
+        c.RenameTable(("n", "u"), ("n", "t")),
+        c.RenameNamespace(("m",), ("n",)),
+    ],
+)
+def test_what_the_protocol_cannot_do_is_refused_with_the_reason_and_never_sent(rig: Rig, change: c.Change) -> None:
+    reason = rig.catalog.capabilities.refuses(change)
+    assert reason is not None
+    assert "Lance REST protocol" in reason
+    with pytest.raises(CatalogError) as caught:
+        rig.catalog.apply(change, WRITE)
+    assert (caught.value.code, caught.value.message) == (Code.UNSUPPORTED, reason)
+    assert rig.proxy.count() == 0

@@ -1,0 +1,152 @@
+"""Unity from the outside: the program on manifests, another client on what it made, and TLS."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import lance
+import pytest
+from catalog.unity_support import N, T, Unity, fresh_unity
+from cli.cli_runs import check_schema, reconciler
+from servers.proxy import Proxy
+from servers.tls import authority
+
+from reconciler.model.errors import CatalogError
+from reconciler.model.observed import Scope
+
+__all__ = ["authority"]
+
+TABLE = """---
+apiVersion: reconciler.lance/v1
+kind: Table
+metadata: {catalog: lake, id: [lake, n, t]}
+spec:
+  description: photos
+  properties: {a: "%s"}
+  schema: [{name: id, type: int64}%s]
+"""
+SCHEMA = "---\napiVersion: reconciler.lance/v1\nkind: Namespace\nmetadata: {catalog: lake, id: [lake, n]}\n"
+TOKEN = "canary-token-7f3a"
+
+
+@pytest.fixture
+def unity(tmp_path: Path) -> Iterator[Unity]:
+    with fresh_unity(tmp_path / "lake") as made:
+        yield made
+
+
+def catalog(unity: Unity, more: str = "") -> str:
+    return (
+        "apiVersion: reconciler.lance/v1\nkind: Catalog\nmetadata: {name: lake}\nspec:\n  type: unity\n"
+        f"  endpoint: {unity.server.endpoint}\n  catalog: lake\n  root: {unity.root}\n"
+        f"  management: {{owner: us}}\n{more}"
+    )
+
+
+def test_from_the_manifest_to_the_table_and_back(unity: Unity, tmp_path: Path) -> None:
+    unity.server.token = TOKEN
+    file = tmp_path / "m.yaml"
+    head = catalog(unity, "  auth_token: ${env:UNITY}\n")
+    env = {"UNITY": TOKEN}
+    file.write_text(head + SCHEMA + TABLE % (1, ""))
+    runs = [reconciler(tmp_path, "apply", "--yes", file, env=env)]
+    assert runs[-1].code == 0, runs[-1].err
+    file.write_text(head + SCHEMA + TABLE % (2, ", {name: more, type: string}"))
+    runs.append(reconciler(tmp_path, "plan", file, "--format", "json", env=env))
+    check_schema("plan", runs[-1].json)
+    steps = {s["action"]: (s["verdict"], s["blocked_by"]) for s in runs[-1].json["steps"]}
+    assert steps["replace_table"] == ("blocked", "allow:replace_table")
+    assert steps["add_columns"] == ("allowed", None)
+    runs.append(reconciler(tmp_path, "apply", "--yes", file, "--allow", "replace_table", env=env))
+    assert runs[-1].code == 0, runs[-1].err
+    assert unity.wire()["properties"]["a"] == "2"
+    assert [x["name"] for x in unity.wire()["columns"]] == ["id", "more"]
+    runs.append(reconciler(tmp_path, "plan", file, "--detailed-exitcode", env=env))
+    assert runs[-1].code == 0, runs[-1].out
+    head_only = tmp_path / "catalog.yaml"
+    head_only.write_text(head)
+    runs.append(reconciler(tmp_path, "import", head_only, "-o", tmp_path / "imported", env=env))
+    assert runs[-1].code == 0, runs[-1].err
+    imported = "".join(p.read_text() for p in (tmp_path / "imported").rglob("*.yaml"))
+    assert "photos" in imported
+    assert "table_type" not in imported
+    runs.append(reconciler(tmp_path, "plan", tmp_path / "imported", "--detailed-exitcode", env=env))
+    assert runs[-1].code == 0, runs[-1].out + runs[-1].err
+    assert all(TOKEN not in run.out + run.err + imported for run in runs)
+
+
+def test_columns_that_lag_behind_are_said_and_are_no_change(unity: Unity, tmp_path: Path) -> None:
+    file = tmp_path / "m.yaml"
+    file.write_text(catalog(unity) + SCHEMA + TABLE % (1, ""))
+    assert reconciler(tmp_path, "apply", "--yes", file).code == 0
+    file.write_text(catalog(unity) + SCHEMA + TABLE % (1, ", {name: more, type: string}"))
+    assert reconciler(tmp_path, "apply", "--yes", file).code == 0
+    plan = reconciler(tmp_path, "plan", file, "--format", "json", "--detailed-exitcode")
+    assert (plan.code, plan.json["steps"]) == (0, [])
+    assert plan.json["catalogs"]["lake"]["projection_stale"] == [["lake", "n", "t"]]
+
+
+@pytest.mark.parametrize(
+    ("more", "line", "says"),
+    [
+        ("  read_timeout: soon\n", 10, "read_timeout"),
+        ("  enpoint: http://x\n", 10, "endpoint"),
+        ("  max_retries: -1\n", 10, "max_retries"),
+        (SCHEMA.replace("n]", "a.b]"), 13, "a.b"),
+        (SCHEMA.replace("[lake, n]", "[other, n]"), 13, "configured catalog"),
+        (SCHEMA.replace("[lake, n]", "[lake]"), 13, "declare its schemas"),
+        (SCHEMA + f"spec: {{properties: {{k: {'v' * 256}}}}}\n", 14, "255"),
+        (SCHEMA + TABLE % (1, "") + "  location: s3a://b/x\n", 22, "s3a"),
+    ],
+)
+def test_mistakes_are_found_at_their_line(unity: Unity, tmp_path: Path, more: str, line: int, says: str) -> None:
+    file = tmp_path / "m.yaml"
+    file.write_text(catalog(unity, more))
+    run = reconciler(tmp_path, "validate", file, "--format", "json")
+    assert run.code == 1
+    found = [(d["line"], d["message"] + (d["hint"] or "")) for d in run.json["diagnostics"] if d["severity"] == "error"]
+    assert [at for at, _ in found] == [line], found
+    assert says in found[0][1]
+    assert not unity.server.requests
+
+
+@pytest.mark.slow
+def test_another_client_finds_the_table(unity: Unity) -> None:
+    impl: Any = pytest.importorskip("lance_namespace_impls.unity")
+    import lance_namespace as ln
+
+    unity.fill({"a": "1"})
+    theirs = impl.UnityNamespace(**{"unity.endpoint": unity.server.endpoint, "unity.root": str(unity.root)})
+    assert set(theirs.list_tables(ln.ListTablesRequest(id=list(N))).tables) == {"t"}
+    location = theirs.describe_table(ln.DescribeTableRequest(id=list(T))).location
+    assert lance.dataset(location.removeprefix("file://")).schema.names == ["id", "v"]
+
+
+@pytest.mark.slow
+def test_a_table_of_another_client_is_read(unity: Unity) -> None:
+    """It writes `type_json` in a way that 0.6.0 refuses; an older server took it."""
+    impl: Any = pytest.importorskip("lance_namespace_impls.unity")
+    import lance_namespace as ln
+
+    unity.post("schemas", name="n")
+    unity.server.state.lenient = True
+    theirs = impl.UnityNamespace(**{"unity.endpoint": unity.server.endpoint, "unity.root": str(unity.root)})
+    theirs.declare_table(ln.DeclareTableRequest(id=list(T)))
+    state = unity.table()
+    assert state.columns is not None
+    assert [(x.name, x.type) for x in state.columns] == [("__placeholder_id", "long")]
+    assert state.marks.owner is None
+
+
+def test_a_private_authority(unity: Unity, authority: Any) -> None:
+    with Proxy(unity.server.endpoint, tls=authority.server_context(client_needed=True)) as proxy:
+        certificate, key = authority.client_files()
+        trusted = {"endpoint": proxy.endpoint, "tls.ca_file": str(authority.ca_file)}
+        ours = {"tls.cert_file": str(certificate), "tls.key_file": str(key)}
+        assert list(unity.open(**trusted, **ours).scan(Scope()))
+        for options in ({"endpoint": proxy.endpoint}, {"endpoint": proxy.endpoint, **ours}):
+            with pytest.raises(CatalogError):
+                list(unity.open(**options).scan(Scope()))
+        assert list(unity.open(endpoint=proxy.endpoint, **{"tls.verify": "false"}, **ours).scan(Scope()))

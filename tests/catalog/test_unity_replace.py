@@ -1,0 +1,284 @@
+"""The replacement of an entry, cut at every point: the next run ends it, and nothing of the entry is lost."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from catalog.unity_support import FIELDS, OURS, N, T, Unity, fresh_unity
+
+from reconciler.catalog.base import WriteContext
+from reconciler.catalog.entries import TableEntry
+from reconciler.catalog.entry_catalog import EntryCatalog
+from reconciler.catalog.unity_store import UnityStore
+from reconciler.model import change as c
+from reconciler.model.errors import CatalogError, Code
+from reconciler.model.observed import Absent, Detached, Present, Scope
+from reconciler.model.state import Marks
+
+AFTER = Marks("us", True, ("b",))
+
+
+@pytest.fixture
+def unity(tmp_path: Path) -> Iterator[Unity]:
+    """A table of ours on which somebody else has set a property and a comment."""
+    with fresh_unity(tmp_path / "lake") as made:
+        made.fill({"a": "1"})
+        made.wire()["properties"] |= {"theirs": "x", "table_type": "LANCE"}
+        made.wire()["comment"] = "their words"
+        yield made
+
+
+def replacing(unity: Unity) -> c.ReplaceTable:
+    return c.ReplaceTable(T, {"b": "2"}, ("a",), AFTER, unity.open().capabilities.columns_of(FIELDS[:1]))
+
+
+def check_replaced(unity: Unity) -> None:
+    wire = unity.wire()
+    assert wire["properties"] == {
+        "b": "2", "theirs": "x", "table_type": "LANCE", "reconciler.owner": "us", "reconciler.protect": "true",
+        "reconciler.applied-keys": '["b"]',
+    }  # fmt: skip
+    assert (wire["comment"], wire["data_source_format"]) == ("their words", "TEXT")
+    assert [x["name"] for x in wire["columns"]] == ["id"]
+    state = unity.table()
+    assert (state.marks, state.columns) == (AFTER, unity.open().capabilities.columns_of(FIELDS[:1]))
+    assert not [p for p in (unity.root / "__reconciler").rglob("*") if p.is_file()]
+
+
+def test_everything_that_is_not_ours_is_kept(unity: Unity) -> None:
+    old = unity.wire()["table_id"]
+    unity.apply(replacing(unity))
+    check_replaced(unity)
+    assert unity.wire()["table_id"] != old
+
+
+def test_marks_that_were_kept_beside_go_into_the_new_entry(unity: Unity) -> None:
+    unity.apply(c.UpdateTable(T, {}, (), Marks("us", True, ("a",))))
+    unity.apply(replacing(unity))
+    check_replaced(unity)
+
+
+class Killed(SystemExit):
+    """What no `except` of a catalog holds back."""
+
+
+def _store(catalog: EntryCatalog) -> UnityStore:
+    assert isinstance(catalog.store, UnityStore)
+    return catalog.store
+
+
+def _kill(catalog: EntryCatalog, point: str) -> None:
+    """The process dies before or after that call."""
+    when, _, name = point.partition(" ")
+    store = _store(catalog)
+    owner: Any = store.client if hasattr(store.client, name) else store.records
+    real: Callable[..., Any] = getattr(owner, name)
+
+    def dying(*arguments: Any) -> Any:
+        if when == "after":
+            real(*arguments)
+        raise Killed
+
+    setattr(owner, name, dying)
+
+
+@pytest.mark.parametrize("name", ["begin", "delete_table", "create_table", "end", "forget_marks"])
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_killed_at_every_point(unity: Unity, name: str, when: str) -> None:
+    unity.apply(c.UpdateTable(T, {}, (), Marks("us", True, ("a",))))
+    change = replacing(unity)
+    dying = unity.open()
+    _kill(dying, f"{when} {name}")
+    with pytest.raises(Killed):
+        dying.apply(change, WriteContext())
+    if not unity.server.state.schema(*N).leaves["tables"]:
+        end_by_a_declare(unity, change)
+        return
+    state = unity.table()
+    (listed,) = (o.finding for o in unity.open().scan(Scope(detail=frozenset({T}))) if o.ident == T)
+    assert isinstance(listed, Present)
+    assert listed.state == state
+    if state.properties != {"b": "2", "theirs": "x", "description": "their words"}:
+        assert state.properties == {"a": "1", "theirs": "x", "description": "their words"}
+        assert state.marks == Marks("us", True, ("a",))
+    unity.apply(change)
+    check_replaced(unity)
+
+
+def end_by_a_declare(unity: Unity, change: c.ReplaceTable) -> None:
+    """To another run the table is one whose data is there: an ordinary declare ends it, and needs no allow word."""
+    found = unity.find("Table", T)
+    assert isinstance(found, Detached)
+    (listed,) = (o.finding for o in unity.open().scan(Scope(detail=frozenset({T}))) if o.ident == T)
+    assert listed == found
+    unity.apply(c.DeclareTable(T, change.set, change.marks, found.location, change.columns))
+    assert unity.table().properties == {"b": "2"}, "what the plan knew"
+    check_replaced(unity)
+    whole = {"b": "2", "theirs": "x", "description": "their words"}
+    assert unity.table(catalog=unity.open()).properties == whole
+    unity.apply(c.ReplaceTable(T, {}, (), change.marks, change.columns))
+    check_replaced(unity)
+
+
+def cut(unity: Unity) -> None:
+    dying = unity.open()
+    _kill(dying, "before create_table")
+    with pytest.raises(Killed):
+        dying.apply(replacing(unity), WriteContext())
+
+
+def test_a_cut_table_elsewhere_is_found_where_it_was(unity: Unity) -> None:
+    far, where = (*N, "far"), str(unity.root / "own" / "place")
+    unity.apply(c.DeclareTable(far, {}, OURS, where), c.CreateDataset(far, FIELDS, {}, {}, "us", ()))
+    dying = unity.open()
+    _kill(dying, "before create_table")
+    with pytest.raises(Killed):
+        dying.apply(c.ReplaceTable(far, {"b": "2"}, (), OURS), WriteContext())
+    found = unity.find("Table", far)
+    assert isinstance(found, Detached)
+    assert found.location == f"file://{where}"
+
+
+def test_the_record_says_nothing_about_a_table_at_another_place(unity: Unity) -> None:
+    cut(unity)
+    unity.apply(c.DeclareTable(T, {}, OURS, str(unity.root / "new")))
+    assert unity.wire()["properties"] == {"table_type": "lance", "reconciler.owner": "us"}
+    assert not [p for p in (unity.root / "__reconciler").rglob("*") if p.is_file()]
+
+
+@pytest.mark.parametrize("name", ["end", "forget_marks"])
+def test_a_record_that_was_left_behind_does_not_outlive_the_table(unity: Unity, name: str) -> None:
+    dying = unity.open()
+    _kill(dying, f"before {name}")
+    with pytest.raises(Killed):
+        dying.apply(replacing(unity), WriteContext())
+    unity.apply(c.DeregisterTable(T))
+    assert isinstance(unity.find("Table", T), Detached)
+
+
+def test_a_table_that_came_back_by_itself_is_not_removed(unity: Unity) -> None:
+    """What is in the catalog counts, not the record."""
+    stale = _store(unity.open()).table(T)
+    assert stale is not None
+    cut(unity)
+    unity.post("tables", name="t", table_type="EXTERNAL", storage_location="/x/y", properties={"table_type": "lance"})
+    mine = unity.wire()["table_id"]
+    assert unity.table().properties == {}
+    with pytest.raises(CatalogError) as error:
+        _store(unity.open()).replace_table(stale, {}, None)  # type: ignore[arg-type]
+    assert error.value.code is Code.CONCURRENT_MODIFICATION
+    assert unity.wire()["table_id"] == mine
+    assert unity.code(c.DeclareTable(T, {}, OURS)) is Code.TABLE_ALREADY_EXISTS
+    assert unity.wire()["table_id"] == mine
+
+
+def test_a_new_entry_that_is_refused_brings_the_old_one_back(unity: Unity) -> None:
+    before = unity.wire()
+    bad = c.ReplaceTable(T, {}, (), AFTER, unity.open().capabilities.columns_of(FIELDS))
+    catalog = unity.open()
+    client = _store(catalog).client
+    real = client.create_table
+
+    def with_a_fault(body: dict[str, Any]) -> None:
+        if "reconciler.protect" in body["properties"]:
+            body["columns"][0]["type_json"] = "nonsense"
+        real(body)
+
+    client.create_table = with_a_fault  # type: ignore[method-assign]
+    with pytest.raises(CatalogError, match="type_json") as error:
+        catalog.apply(bad, WriteContext())
+    assert error.value.code is Code.INVALID_INPUT
+    after = unity.wire()
+    same = ("properties", "comment", "columns", "storage_location", "data_source_format")
+    assert {k: after[k] for k in same} == {k: before[k] for k in same}
+    assert not [p for p in (unity.root / "__reconciler").rglob("*") if p.is_file()]
+
+
+def test_a_table_that_somebody_removes_meanwhile(unity: Unity) -> None:
+    catalog = unity.open()
+    records = _store(catalog).records
+    real = records.begin
+
+    def begin(*arguments: Any) -> bool:
+        first = real(*arguments)
+        unity.server.state.schema(*N).leaves["tables"].clear()
+        return first
+
+    records.begin = begin  # type: ignore[method-assign]
+    with pytest.raises(CatalogError) as error:
+        catalog.apply(replacing(unity), WriteContext())
+    assert error.value.code is Code.CONCURRENT_MODIFICATION
+    assert isinstance(unity.find("Table", T), Detached)
+
+
+def test_of_two_runs_that_replace_one_entry_the_quicker_one_does_it(unity: Unity) -> None:
+    """The other one sees right before the DELETE that it is another entry now."""
+    slow, quick = unity.open(), unity.open()
+    records = _store(slow).records
+    real = records.begin
+
+    def begin(*arguments: Any) -> bool:
+        quick.apply(replacing(unity), WriteContext())
+        return real(*arguments)
+
+    records.begin = begin  # type: ignore[method-assign]
+    with pytest.raises(CatalogError) as error:
+        slow.apply(replacing(unity), WriteContext())
+    assert error.value.code is Code.CONCURRENT_MODIFICATION
+    check_replaced(unity)
+
+
+def test_a_run_that_joins_a_replacement_leaves_its_record(unity: Unity) -> None:
+    unity.apply(c.UpdateTable(T, {}, (), Marks("us", True, ("a",))))
+    dying, other = unity.open(), unity.open()
+    entry = _store(other).table(T)
+    assert isinstance(entry, TableEntry)
+    _kill(dying, "after delete_table")
+    with pytest.raises(Killed):
+        dying.apply(replacing(unity), WriteContext())
+    with pytest.raises(CatalogError) as error:
+        _store(other).replace_table(entry, {}, None)
+    assert error.value.code is Code.CONCURRENT_MODIFICATION
+    end_by_a_declare(unity, replacing(unity))
+
+
+def test_one_writer_for_one_name_in_a_process(unity: Unity) -> None:
+    """On this server, parallel creates of one name all succeed."""
+    unity.server.state.race = lambda: time.sleep(0.05)
+    new = (*N, "new")
+    catalog = unity.open()
+    codes = _in_parallel(lambda: catalog.apply(c.DeclareTable(new, {}, OURS), WriteContext()), 6)
+    assert sorted(codes, key=str) == [Code.TABLE_ALREADY_EXISTS] * 5 + [None]
+    assert unity.table(new).marks == OURS
+
+
+def test_two_processes_that_create_one_name_are_told(unity: Unity) -> None:
+    unity.server.state.race = threading.Barrier(3, timeout=30).wait
+    new = (*N, "new")
+    codes = _in_parallel(lambda: unity.apply(c.DeclareTable(new, {}, OURS), catalog=unity.open()), 3)
+    assert Code.INVALID_TABLE_STATE in codes
+    finding = unity.find("Table", new)
+    assert not isinstance(finding, Absent | Present)
+
+
+def _in_parallel(call: Callable[[], None], count: int) -> list[Code | None]:
+    codes: list[Code | None] = []
+
+    def run() -> None:
+        try:
+            call()
+            codes.append(None)
+        except CatalogError as error:
+            codes.append(error.code)
+
+    threads = [threading.Thread(target=run) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return codes
