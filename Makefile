@@ -32,10 +32,10 @@ demo: $(READY)
 	$(call run,reconciler plan $(DEMO) --detailed-exitcode)
 
 test: lint
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist worksteal
 
 check: lint
-	$(BIN)/pytest -n 2 -m "not slow"
+	$(BIN)/pytest -n 2 --dist worksteal -m "not slow"
 
 lint: $(READY)
 	$(BIN)/ruff check .

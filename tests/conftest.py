@@ -1,4 +1,4 @@
-"""Shared by every test: no skipped test in CI, no clock in property tests."""
+"""Shared by every test: no skipped test in CI, no clock in property tests, and how many examples they try."""
 
 from __future__ import annotations
 
@@ -11,9 +11,17 @@ from hypothesis import settings
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true"}
 
 # A deadline would make a slow machine look like a bug.
-settings.register_profile("default", deadline=None)
+settings.register_profile("quick", deadline=None, max_examples=50)
+settings.register_profile("full", deadline=None, max_examples=200)
 settings.register_profile("thorough", deadline=None, max_examples=2000)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Few examples in the run that answers in a minute, more where the slow tests run too, HYPOTHESIS_PROFILE for a
+    search over night. Set before any test is imported: a test takes its number when it is defined. A folder with
+    numbers of its own registers the same names and loads the one of the environment."""
+    chosen = "quick" if "not slow" in config.option.markexpr else "full"
+    settings.load_profile(os.environ.setdefault("HYPOTHESIS_PROFILE", chosen))
 
 
 def fail_instead_of_skip(report: pytest.TestReport | pytest.CollectReport) -> None:

@@ -1,13 +1,20 @@
-"""The README's examples are what the program prints. `UPDATE_README=1` writes the demo's output into it."""
+"""The README's examples are what the program prints. `UPDATE_README=1` writes the demo's output and the
+tables into it."""
 
 from __future__ import annotations
 
 import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from cli.cli_runs import reconciler
+from readme_tables import capability_table, keys_table
+
+from reconciler.manifest.schema_files import catalog_types
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
@@ -23,14 +30,12 @@ def demo_commands() -> list[list[str]]:
     return [call.replace("$(DEMO)", arguments.group(1)).split() for call in calls]
 
 
-def run(folder: Path, *words: str) -> str:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, "-m", *words], cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
-    return done.stdout
+def run(folder: Path, program: str, *words: str) -> str:
+    """In this process: the installed program is run by test_install.py, and starting it six times costs seconds."""
+    assert program == "reconciler"
+    done = reconciler(folder, *words)
+    assert (done.code, done.err) == (0, "")
+    return done.out
 
 
 def test_the_demo_prints_what_the_readme_shows(tmp_path: Path) -> None:
@@ -45,10 +50,46 @@ def test_the_demo_prints_what_the_readme_shows(tmp_path: Path) -> None:
     assert shown.group(2) == printed
 
 
-def test_the_manifest_in_the_readme_is_valid(tmp_path: Path) -> None:
-    [example] = re.findall(r"```yaml\n(.*?)```", README.read_text(), re.DOTALL)
-    (tmp_path / "lake.yaml").write_text(example)
+def examples() -> list[str]:
+    return re.findall(r"```yaml\n(.*?)```", README.read_text(), re.DOTALL)
+
+
+def test_the_manifests_in_the_readme_are_valid(tmp_path: Path) -> None:
+    whole, *catalogs = examples()
+    (tmp_path / "lake.yaml").write_text(whole)
     assert run(tmp_path, "reconciler", "validate", "lake.yaml") == "3 documents, 0 errors, 0 warnings\n"
+    for example in catalogs:
+        (tmp_path / "lake.yaml").write_text(example)
+        assert run(tmp_path, "reconciler", "validate", "lake.yaml") == "1 document, 0 errors, 0 warnings\n", example
+
+
+def specs() -> dict[str, dict[str, Any]]:
+    """Of the minimal documents, one for each type."""
+    found = [yaml.safe_load(example)["spec"] for example in examples()[1:]]
+    return {spec["type"]: spec for spec in found}
+
+
+def between(name: str, text: str) -> None:
+    """What stands between the markers is this text; `UPDATE_README=1` puts it there."""
+    block = re.compile(f"(<!-- {name}:begin -->\n)(.*?)(<!-- {name}:end -->)", re.DOTALL)
+    if os.environ.get("UPDATE_README"):
+        README.write_text(block.sub(lambda m: m.group(1) + text + m.group(3), README.read_text()))
+    shown = block.search(README.read_text())
+    assert shown is not None, f"the README has no markers for {name}"
+    assert shown.group(2) == text, "UPDATE_README=1 pytest tests/test_readme.py brings it up to date"
+
+
+def test_every_type_has_an_example() -> None:
+    assert tuple(specs()) == catalog_types()
+
+
+@pytest.mark.parametrize("type_", catalog_types())
+def test_the_options_are_those_of_the_schema(type_: str) -> None:
+    between(f"keys:{type_}", keys_table(type_))
+
+
+def test_the_capabilities_are_those_of_the_code() -> None:
+    between("capabilities", capability_table(specs()))
 
 
 def test_every_command_is_in_the_readme() -> None:
