@@ -6,9 +6,9 @@ import os
 
 from hypothesis import HealthCheck, settings
 
-# A tape has a fixed length, and cases without a plan are discarded: neither is a mistake.
+# All else is as the loaded profile has it. A tape has a fixed length, and cases without a plan are discarded: neither
+# is a mistake.
 _COMMON = settings(
-    deadline=None,
     suppress_health_check=[
         HealthCheck.too_slow,
         HealthCheck.filter_too_much,

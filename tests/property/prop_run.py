@@ -18,7 +18,7 @@ from reconciler.model.codec import canonical, finding_json
 from reconciler.model.ident import Ident, Kind
 from reconciler.model.observed import Detached, Gap, Observation, Present, Scope, Snapshot
 from reconciler.model.plan import Plan, Step
-from reconciler.model.state import UNKNOWN, TableState
+from reconciler.model.state import UNKNOWN, DatasetState, TableState
 
 
 @dataclass
@@ -91,6 +91,9 @@ def may_change(case: Case, key: tuple[str, Ident]) -> bool:
     found = case.live.namespaces.get(ident) if kind == "Namespace" else case.live.tables.get(ident)
     if isinstance(found, Present):
         owner = found.state.marks.owner
+        data = found.state.dataset if isinstance(found.state, TableState) else None
+        if owner is None and isinstance(data, DatasetState) and data.owner != case.management.owner:
+            owner = data.owner  # An entry without a mark belongs to whoever marked its data.
     elif isinstance(found, Detached):
         owner = found.dataset.owner
     else:
