@@ -6,13 +6,9 @@ import os
 from collections.abc import Generator
 
 import pytest
+from examples import COMMON, IN_CI
 from hypothesis import settings
 
-IN_CI = os.environ.get("CI", "").lower() in {"1", "true"}
-
-# A deadline would make a slow machine look like a bug. In CI a commit always gets the same examples: what it says is
-# about the commit, not about luck. Every other run looks at new ones.
-COMMON = settings(deadline=None, derandomize=IN_CI)
 settings.register_profile("quick", COMMON, max_examples=50)
 settings.register_profile("full", COMMON, max_examples=200)
 settings.register_profile("thorough", COMMON, max_examples=2000)

@@ -34,7 +34,8 @@ def test_passes(): pass
 
 
 def run_pytest(folder: Path, source: str, ci: str) -> subprocess.CompletedProcess[str]:
-    shutil.copy(Path(__file__).with_name("conftest.py"), folder)
+    for name in ("conftest.py", "examples.py"):
+        shutil.copy(Path(__file__).with_name(name), folder)
     (folder / "test_it.py").write_text(source)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--rootdir={folder}", str(folder)]
     environ = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}

@@ -140,7 +140,8 @@ class _Planner:
         self._take(d)
 
     def _move_block(self, source: Ident, target: Ident) -> Block | None:
-        return move_block(self.context, self.world, self.snapshot, frozenset(self._present()), source, target)
+        declared = frozenset(self._present())
+        return move_block(self.context, self.world, self.snapshot, declared, self.kept, source, target)
 
     def _old_name(self, want: DesiredObject, live: Mapping[Ident, Present | Unreadable]) -> Ident | None:
         """Where the object that is to get this name is now, or None when there is nothing to rename."""

@@ -14,7 +14,7 @@ from reconciler.core.world import World
 from reconciler.model.desired import DesiredNamespace
 from reconciler.model.ident import Ident, dotted, is_below
 from reconciler.model.observed import Present, Snapshot, Unreadable
-from reconciler.model.plan import INCOMPLETE, NOT_OWNED, RENAME_CONFLICT, UNREADABLE
+from reconciler.model.plan import INCOMPLETE, NOT_OWNED, RENAME_CONFLICT, TWO_APPLIES, UNREADABLE
 from reconciler.model.state import TableState
 
 Renames = Mapping[Ident, Ident]
@@ -44,10 +44,16 @@ def _names(ident: Ident, moves: list[tuple[Ident, Ident]]) -> Iterator[Ident]:
 
 
 def move_block(
-    context: Context, world: World, snapshot: Snapshot, declared: Container[Ident], source: Ident, target: Ident
+    context: Context,
+    world: World,
+    snapshot: Snapshot,
+    declared: Container[Ident],
+    leaving: Container[Ident],
+    source: Ident,
+    target: Ident,
 ) -> Block | None:
     """Why the namespace may not be moved although it is ours: moving it changes the name of all that is inside.
-    `declared`: the identifiers of everything that is to be present."""
+    `declared`: the identifiers of everything that is to be present; `leaving`: the old names of all that is renamed."""
     found = world.namespaces[source]
     if isinstance(found, Unreadable):
         return Block(UNREADABLE, f"{dotted(source)} exists but cannot be read: {found.message}")
@@ -64,6 +70,9 @@ def move_block(
         if inside is None:
             return Block(NOT_OWNED, f"{dotted(ident)} is inside and ignored: it would get another name")
         if not _movable(context, inside, target + ident[len(source) :] in declared):
+            if ident in leaving:
+                why = f"{dotted(ident)} is inside and is renamed itself: that comes first, this in the next apply"
+                return Block(TWO_APPLIES, why)
             return Block(NOT_OWNED, f"{dotted(ident)} is inside and not ours: it would get another name")
     return None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -10,11 +10,11 @@ from reconciler.core.draft import Draft
 from reconciler.core.errors import InternalError
 from reconciler.core.plan_catalog import CatalogPlan
 from reconciler.core.world import World
-from reconciler.model.change import DELETES
+from reconciler.model.change import DELETES, RenameNamespace, RenameTable
 from reconciler.model.errors import CatalogError
 from reconciler.model.ident import Ident, dotted
 from reconciler.model.observed import Finding, Present, Snapshot
-from reconciler.model.plan import THRESHOLD, TWO_APPLIES
+from reconciler.model.plan import NOT_EMPTY, THRESHOLD, TWO_APPLIES
 from reconciler.model.state import UNKNOWN, TableState
 
 
@@ -49,14 +49,29 @@ def _converged(first: Sequence[Draft], second: CatalogPlan) -> None:
     held = {(d.change.action, d.change.ident) for d in first if d.verdict != "allowed"}
     over = {d.change.ident for d in first if d.blocked_by == THRESHOLD}
     later = {d.change.ident for d in first if d.blocked_by == TWO_APPLIES}
+    over |= _emptied_later(first, later)
     for draft in (*second.drafts, *second.deletes):
         what = (draft.change.action, draft.change.ident)
-        if draft.change.ident in over or any(what[1][: len(i)] == i for i in later):
+        if draft.change.ident in over or _within(what[1], later):
             continue  # Held back until a later apply, and so is what lives below it.
         if draft.verdict == "allowed":
             raise InternalError(f"after this plan {what[0]} {dotted(what[1])} would still be needed")
         if what not in held:
             raise InternalError(f"after this plan {what[0]} {dotted(what[1])} would be newly held back")
+
+
+def _emptied_later(first: Sequence[Draft], later: set[Ident]) -> set[Ident]:
+    """Namespaces that cannot be dropped yet because something in them waits for a rename that takes two applies."""
+    renames = (
+        d.change for d in first if d.verdict != "allowed" and isinstance(d.change, RenameNamespace | RenameTable)
+    )
+    leaving = [change.source for change in renames if _within(change.ident, later)]
+    full = {d.change.ident for d in first if d.blocked_by == NOT_EMPTY}
+    return {ident for ident in full if any(_within(source, {ident}) for source in leaving)}
+
+
+def _within(ident: Ident, places: Iterable[Ident]) -> bool:
+    return any(ident[: len(place)] == place for place in places)
 
 
 def run(world: World, draft: Draft) -> None:

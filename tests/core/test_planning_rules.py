@@ -21,7 +21,7 @@ from reconciler.model.diagnostic import Source
 from reconciler.model.errors import Code
 from reconciler.model.ident import Ident
 from reconciler.model.observed import Gap, Present, Snapshot, Unreadable
-from reconciler.model.plan import Plan, Step
+from reconciler.model.plan import TWO_APPLIES, Plan, Step
 from reconciler.model.state import DatasetState, Index, Marks, NamespaceState, TableState
 
 US = Marks("us")
@@ -198,6 +198,23 @@ def test_a_name_changes_its_kind_in_two_applies() -> None:
     assert steps(first) == [("drop_namespace", ("a", "x"))]
     assert steps(first, "blocked") == [("declare_table", ("a", "x")), ("create_dataset", ("a", "x"))]
     assert steps(plan(wanted, {("a",): SPACE})) == [("declare_table", ("a", "x")), ("create_dataset", ("a", "x"))]
+
+
+def test_a_namespace_whose_content_waits_for_a_name_is_dropped_in_the_next_apply() -> None:
+    """The table `a.x` gives its name to the namespace `b.x.p` one apply later, and only then is `b.x` empty."""
+    live = {("a",): SPACE, ("b",): SPACE, ("b", "x"): SPACE, ("b", "x", "p"): SPACE, ("a", "x"): live_table("a", "x")}
+    wanted = [ns("a"), ns("b"), ns("a", "x", renamed_from=("b", "x", "p"))]
+    first = plan(wanted, live, PlanOptions(prune=True))
+    assert steps(first) == [("deregister_table", ("a", "x"))]
+    assert ("drop_namespace", ("b", "x")) in steps(first, "blocked")
+
+
+def test_a_namespace_moves_once_a_table_of_others_has_left_it() -> None:
+    live = {("a",): SPACE, ("a", "t"): live_table("a", "t", owner="them")}
+    wanted = [ns("b", renamed_from=("a",)), ns("c"), table("c", "t", renamed_from=("a", "t"))]
+    first = plan(wanted, live, PlanOptions(take_over=frozenset({"them"})))
+    assert ("rename_table", ("c", "t")) in steps(first)
+    assert [s.blocked_by for s in first.steps if s.action == "rename_namespace"] == [TWO_APPLIES]
 
 
 # -- columns ----------------------------------------------------------------------------------------------------------

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 
+from examples import COMMON
 from hypothesis import HealthCheck, settings
 
-# All else is as the loaded profile has it. A tape has a fixed length, and cases without a plan are discarded: neither
-# is a mistake.
+# A tape has a fixed length, and cases without a plan are discarded: neither is a mistake.
 _COMMON = settings(
+    COMMON,
     suppress_health_check=[
         HealthCheck.too_slow,
         HealthCheck.filter_too_much,
