@@ -5,58 +5,24 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 from reconciler.core.options import PlanOptions
 from reconciler.engine.redact import RedactingFormatter, Redactor
 from reconciler.model.diagnostic import Diagnostic, Source, has_errors
-from reconciler.model.errors import CatalogError
+from reconciler.session import Failure, Refusal, Session, options_schema
 
 if TYPE_CHECKING:
-    from reconciler.catalog.base import Catalog
     from reconciler.engine.journal import Journal
     from reconciler.manifest.load import Loaded
     from reconciler.model.capabilities import Capabilities
     from reconciler.model.desired import CatalogSpec, Desired
-    from reconciler.model.observed import Scope, Snapshot
     from reconciler.model.plan import Plan
-    from reconciler.model.report import Outcome, Report
+    from reconciler.model.report import Report
 
-__all__ = ["PlanOptions", "RedactingFormatter", "Redactor"]
-
-DEFAULT_RETRIES = 3
-T = TypeVar("T")
-Say = Callable[[str], None]
-
-
-class Failure(Exception):
-    """The user's problem, told in full: what, where, how to fix it. Nothing was written."""
-
-    outcome: Outcome = "failed"
-
-    def __init__(self, message: str, diagnostics: Sequence[Diagnostic] = ()) -> None:
-        super().__init__(message)
-        self.message = message
-        self.diagnostics = list(diagnostics)
-
-    @property
-    def summary(self) -> str:
-        """For a report, which has no diagnostics: the first of them says what is wrong, the rest is counted."""
-        errors = [d for d in self.diagnostics if d.severity == "error"]
-        more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-        from reconciler.render.safe_text import bounded
-
-        return f"{self.message}: {errors[0].source}: {bounded(errors[0].message)}{more}" if errors else self.message
-
-
-class Refusal(Failure):
-    """Understood, and not done: a rule of ours stands against it."""
-
-    outcome: Outcome = "refused"
+__all__ = ["Failure", "PlanOptions", "RedactingFormatter", "Redactor", "Refusal", "Session"]
 
 
 @dataclass(frozen=True)
@@ -69,73 +35,6 @@ class Request:
     options: PlanOptions = field(default_factory=PlanOptions)
 
 
-@dataclass
-class Session:
-    """One run of the program: the secrets it has seen, the catalogs it has open, whether it has begun to write."""
-
-    say: Say = lambda message: None
-    redactor: Redactor = field(default_factory=Redactor)
-    writing: bool = False
-    catalogs: dict[str, Catalog] = field(default_factory=dict)
-    specs: dict[str, CatalogSpec] = field(default_factory=dict)
-    retries: dict[str, int] = field(default_factory=dict)
-    """Of the catalogs that have `max_retries`: how often a write that did not hold is sent again."""
-    _open: ExitStack = field(default_factory=ExitStack)
-
-    def connect(self, spec: CatalogSpec) -> Catalog:
-        from reconciler.catalog.registry import connect
-        from reconciler.manifest.problem import ManifestError
-        from reconciler.manifest.secrets import connection_options
-
-        self.specs[spec.name] = spec
-        try:
-            schema = _options_schema(spec.type)
-            options, secrets = connection_options(spec.options, schema)
-            self.redactor.add(secrets)
-            catalog = connect(spec, options)
-        except ManifestError as error:
-            where = Diagnostic(spec.source, error.code, "error", error.message, error.hint)
-            raise Failure(f"catalog {spec.name} cannot be opened", [where]) from error
-        except CatalogError as error:
-            raise self._unreachable(spec.name, error) from error
-        self.catalogs[spec.name] = catalog
-        if "max_retries" in schema.get("properties", {}):
-            default = schema["properties"]["max_retries"].get("default", DEFAULT_RETRIES)
-            self.retries[spec.name] = int(options.get("max_retries", default))
-        self._open.callback(catalog.close)
-        return catalog
-
-    def observe(self, desired: Desired, names: Sequence[str]) -> dict[str, Snapshot]:
-        """The catalogs side by side. All or nothing: a plan on some of them would be half a truth."""
-        from reconciler.core.planner import scope_of
-
-        return self.side_by_side(lambda name: self.look(name, scope_of(desired, name)), names)
-
-    def look(self, name: str, scope: Scope) -> Snapshot:
-        from reconciler.engine.observe import observe
-
-        try:
-            return observe(self.catalogs[name], scope, clean=self.redactor.text)
-        except CatalogError as error:
-            raise self._unreachable(name, error) from error
-
-    def side_by_side(self, action: Callable[[str], T], names: Sequence[str]) -> dict[str, T]:
-        pool = ThreadPoolExecutor(max(1, min(16, len(names))), thread_name_prefix="catalog")
-        try:
-            return dict(zip(names, pool.map(action, names), strict=True))
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
-
-    def _unreachable(self, name: str, error: CatalogError) -> Failure:
-        from reconciler.engine.advice import way_to
-
-        message = self.redactor.text(error.message) + way_to(self.specs[name], error.code)
-        return Failure(f"catalog {name} cannot be read: {error.code.title} ({int(error.code)}): {message}")
-
-    def close(self) -> None:
-        self._open.close()
-
-
 def validate(paths: Sequence[str], variables: Mapping[str, str]) -> Loaded:
     """Offline."""
     from reconciler.catalog.registry import capabilities_of, known_types, plugin_options
@@ -144,15 +43,6 @@ def validate(paths: Sequence[str], variables: Mapping[str, str]) -> Loaded:
 
     plugins = PluginTypes(known_types, plugin_options)
     return load(paths, variables=variables, capabilities_of=capabilities_of, plugins=plugins)
-
-
-def _options_schema(type_: str) -> Mapping[str, Any]:
-    """The JSON Schema of a type's keys, built in or a plug-in's. Raises CatalogError."""
-    from reconciler.catalog.registry import plugin_options
-    from reconciler.manifest.plugin_options import with_storage
-    from reconciler.manifest.schema_files import options_of
-
-    return options_of(type_) or with_storage(plugin_options(type_) or {})
 
 
 def _prune_at_one_root(desired: Desired, names: Sequence[str]) -> str | None:
@@ -221,7 +111,7 @@ def _public(spec: CatalogSpec) -> CatalogSpec:
     from reconciler.engine.redact import without_literal_secrets
     from reconciler.manifest.schema_files import secret_keys
 
-    return without_literal_secrets(spec, secret_keys(_options_schema(spec.type)))
+    return without_literal_secrets(spec, secret_keys(options_schema(spec.type)))
 
 
 @dataclass(frozen=True)
@@ -311,7 +201,7 @@ def warn_of_literals(at: Session, where: str) -> None:
     from reconciler.manifest.schema_files import secret_keys
 
     for _, spec in sorted(at.specs.items()):
-        warning = literal_warning(spec, secret_keys(_options_schema(spec.type)), where)
+        warning = literal_warning(spec, secret_keys(options_schema(spec.type)), where)
         if warning is not None:
             at.say(warning)
 
