@@ -2,7 +2,8 @@
 
 The parts: `storage` (files), `directory_manifest` (`__manifest`), `directory_inventory` (our notes beside the tables),
 `directory_roots` (folders that are tables), `directory_unfinished` (what is being made, or was never finished),
-`directory_read`, `directory_write`, and the dataset side that all backends share (`lance_dataset`, `lance_write`).
+`directory_read`, `directory_namespaces`, `directory_write`, and the dataset side that all backends share
+(`lance_dataset`, `lance_write`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from reconciler.catalog.base import WriteContext, Written
 from reconciler.catalog.directory_capabilities import DirectoryCapabilities, directory_capabilities
 from reconciler.catalog.directory_inventory import Inventory
 from reconciler.catalog.directory_manifest import Manifest
+from reconciler.catalog.directory_namespaces import DirectoryNamespaces
 from reconciler.catalog.directory_read import DirectoryReader
 from reconciler.catalog.directory_write import DirectoryWriter
 from reconciler.catalog.lance_dataset import Datasets
@@ -63,6 +65,7 @@ class DirectoryCatalog:
         manifest = Manifest(self.storage, datasets)
         inventory = Inventory(self.storage, self.stats)
         self._reader = DirectoryReader(self.storage, manifest, inventory, datasets, self._capabilities)
+        self._namespaces = DirectoryNamespaces(self._reader)
         self._writer = DirectoryWriter(self._reader)
 
     @property
@@ -94,13 +97,13 @@ class DirectoryCatalog:
         writer = self._writer
         match change:
             case CreateNamespace():
-                writer.create_namespace(change)
+                self._namespaces.create(change)
             case RenameNamespace():
-                writer.rename_namespace(change)
+                self._namespaces.rename(change)
             case UpdateNamespace() | AdoptNamespace():
-                writer.update_namespace(change)
+                self._namespaces.update(change)
             case DropNamespace():
-                writer.drop_namespace(change)
+                self._namespaces.drop(change)
             case DeclareTable():
                 writer.declare(change)
             case UpdateTable():
