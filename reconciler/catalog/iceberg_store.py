@@ -70,6 +70,7 @@ class IcebergStore:
             yield from self._walk_one(at, scope, ignored)
 
     def _walk_one(self, at: Warehouse, scope: Scope, ignored: Callable[[Ident], bool]) -> Iterator[Listed]:
+        yield from wire.unsupported(at)
         yield from Crawl(self._client, at, ignored, self._capabilities.max_parallelism).run()
         for kind, ident, levels in _declared(scope, at.name):
             try:
