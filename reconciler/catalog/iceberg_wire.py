@@ -34,6 +34,7 @@ DROP_NAMESPACE = "DELETE /v1/{prefix}/namespaces/{namespace}"
 SET_PROPERTIES = "POST /v1/{prefix}/namespaces/{namespace}/properties"
 CREATE_TABLE = "POST /v1/{prefix}/namespaces/{namespace}/tables"
 COMMIT = "POST /v1/{prefix}/namespaces/{namespace}/tables/{table}"
+TRANSACTION = "POST /v1/{prefix}/transactions/commit"
 DROP_TABLE = "DELETE /v1/{prefix}/namespaces/{namespace}/tables/{table}"
 _NEEDS = {
     CreateNamespace: CREATE_NAMESPACE,
@@ -86,6 +87,11 @@ class Warehouse:
 
     def offers(self, endpoint: str) -> bool:
         return endpoint != VIEWS if self.endpoints is None else endpoint in self.endpoints
+
+    @property
+    def groups(self) -> bool:
+        """Commits of several tables at once: only where the server says so itself."""
+        return self.endpoints is not None and TRANSACTION in self.endpoints
 
     def namespaces(self) -> str:
         return f"{self.root}/namespaces"
