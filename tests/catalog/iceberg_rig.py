@@ -28,15 +28,18 @@ __all__ = ["Rig", "iceberg_rest", "rig"]
 
 
 class Rig:
-    def __init__(self, servers: IcebergRest, folder: Path) -> None:
+    def __init__(self, servers: IcebergRest, folder: Path, files: bool = False, root: str | None = None) -> None:
+        """`files`: a server that writes its metadata to the tables' locations."""
         self.folder = folder
-        self.server = servers.new()
+        self.written = 0
+        self.root = root or str(folder / "data")
+        self.server = servers.new(files)
         self.proxy = Proxy(self.server.endpoint)
         self.outsider = IcebergOutsider(folder / "data", self.server.endpoint, "wh")
         self.catalog = self.open()
 
     def open(self, **options: str) -> EntryCatalog:
-        return open_catalog(self.proxy.endpoint, root=str(self.folder / "data"), max_retries="3", **options)
+        return open_catalog(self.proxy.endpoint, root=self.root, max_retries="3", **options)
 
     def manifests(self, tables: int = 1, **properties: str) -> str:
         """One namespace and so many tables, as a file of documents."""
@@ -48,11 +51,17 @@ class Rig:
 
     def write(self, *docs: Doc) -> str:
         spec = {"type": "iceberg", "endpoint": self.proxy.endpoint, "warehouse": "wh"}
-        spec |= {"root": str(self.folder / "data"), "management": {"owner": "team-a"}}
+        spec |= {"root": self.root, "management": {"owner": "team-a"}}
         catalog = {**docs[0], "kind": "Catalog", "metadata": {"name": "lake"}, "spec": spec}
-        file = self.folder / "m.yaml"
+        self.written += 1
+        file = self.folder / f"m{self.written}.yaml"
         file.write_text(yaml.safe_dump_all([catalog, *docs]))
         return str(file)
+
+    def close(self) -> None:
+        self.catalog.close()
+        self.proxy.close()
+        self.server.close()
 
     def plan(self, file: str, **options: Any) -> Plan:
         desired = load([file], capabilities_of=capabilities_of).desired
@@ -73,6 +82,4 @@ class Rig:
 def rig(iceberg_rest: IcebergRest, tmp_path: Path) -> Iterator[Rig]:
     made = Rig(iceberg_rest, tmp_path)
     yield made
-    made.catalog.close()
-    made.proxy.close()
-    made.server.close()
+    made.close()
