@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from contract.lake import Doc, held, namespace, table
 from iceberg_rig import Rig, iceberg_rest, rig
@@ -17,6 +19,7 @@ from reconciler.model.state import Marks
 __all__ = ["iceberg_rest", "rig", "scripted"]
 N, T, U = ("wh", "n"), ("wh", "n", "t"), ("wh", "n", "theirs")
 COLUMNS = {"id": "int64"}
+KEY = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 HOME = [namespace(N, properties={"k": "1"}), namespace(("wh", "empty"))]
 TABLE = table(T, COLUMNS, properties={"k": "1"})
 CASES: dict[str, tuple[str, list[Doc]]] = {
@@ -53,6 +56,35 @@ def test_what_the_server_does_not_offer_is_unsupported_in_the_plan_and_never_sen
         assert rig.apply(plan).outcome in ("refused", "no_changes")
         assert {r.method for r in rig.proxy.requests()} == {"GET"}, action
     assert rig.outsider.raw() == before
+
+
+@pytest.mark.slow
+def test_every_write_has_a_key_of_its_own_and_nothing_asks_for_credentials(rig: Rig) -> None:
+    remembers = edited(lambda c: {**c, "idempotency-key-lifetime": "PT30M"})
+    rig.proxy.fault(remembers, method="GET", path="/v1/config", times=None)
+    rig.catalog = rig.open()
+    new = ("wh", "n", "new")
+    moved = table(new, COLUMNS, renamedFrom=[*T], properties={"k": "2"})
+    for docs in ([*HOME, TABLE], [namespace(N, properties={"k": "2"}), moved], [table(new, state="absent")]):
+        assert rig.run(rig.write(*docs)).outcome == "applied"
+    empty = namespace(("wh", "empty"), state="absent")
+    assert rig.run(rig.write(empty)).outcome == "applied"
+    writes = [r for r in rig.proxy.requests() if r.method != "GET"]
+    assert {_template(r.method, r.path) for r in writes} == {endpoint for endpoint, _ in CASES.values()}
+    keys = [r.headers.get("idempotency-key", "") for r in writes]
+    assert all(KEY.fullmatch(k) for k in keys)
+    assert len(set(keys)) == len(keys)
+    for request in rig.proxy.requests():
+        assert "x-iceberg-access-delegation" not in request.headers
+        assert not request.path.endswith("/credentials")
+        assert request.method != "GET" or "idempotency-key" not in request.headers
+
+
+def _template(method: str, path: str) -> str:
+    """The endpoint of a call to this server, which has no prefix."""
+    path = re.sub("/namespaces/[^/]+", "/namespaces/{namespace}", path.partition("?")[0])
+    path = re.sub("/tables/(?!rename$)[^/]+", "/tables/{table}", path)
+    return f"{method} {path.replace('/v1/', '/v1/{prefix}/', 1)}"
 
 
 def test_each_warehouse_has_what_its_own_configuration_says(scripted: Scripted) -> None:
