@@ -6,9 +6,10 @@ import os
 
 from hypothesis import HealthCheck, settings
 
-# All else is as the loaded profile has it. A tape has a fixed length, and cases without a plan are discarded: neither
-# is a mistake.
+# All else is as tests/conftest.py has it; it is not loaded yet when this folder alone is asked for. A tape has a fixed
+# length, and cases without a plan are discarded: neither is a mistake.
 _COMMON = settings(
+    settings.get_profile("quick"),
     suppress_health_check=[
         HealthCheck.too_slow,
         HealthCheck.filter_too_much,
