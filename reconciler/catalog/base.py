@@ -9,7 +9,7 @@ from typing import Protocol
 from reconciler.model.capabilities import Capabilities
 from reconciler.model.change import Change
 from reconciler.model.ident import Ident, Kind
-from reconciler.model.observed import Gap, Observation, Occupied, Scope
+from reconciler.model.observed import Gap, Observation, Occupied, Scope, Unsupported
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +34,11 @@ class Catalog(Protocol):
     @property
     def capabilities(self) -> Capabilities: ...
 
-    def scan(self, scope: Scope) -> Iterator[Observation | Gap | Occupied]:
+    def scan(self, scope: Scope) -> Iterator[Observation | Gap | Occupied | Unsupported]:
         """Everything in the catalog, in bulk. An object that cannot be read is Unreadable, a listing that cannot be
         finished is a Gap; neither raises. Raises CatalogError only when nothing at all can be said.
-        Yields Present and Unreadable, and Detached for tables of `scope.detail`; never Absent."""
+        Yields Present and Unreadable, and Detached for tables of `scope.detail`; never Absent.
+        Unsupported where this service says that it lacks what others of its type can do."""
 
     def read(self, keys: Sequence[tuple[Kind, Ident]], scope: Scope) -> Iterator[Observation]:
         """These objects now, one observation each, Absent included. Never answers from a cache that predates the call.

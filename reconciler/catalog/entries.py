@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from reconciler.model.capabilities import Capabilities
 from reconciler.model.errors import Code
 from reconciler.model.ident import Ident, Kind
-from reconciler.model.observed import Gap, Scope
+from reconciler.model.observed import Gap, Scope, Unsupported
 from reconciler.model.state import EMPTY, Column, Marks
 
 
@@ -58,7 +58,7 @@ class OtherEntry:
     ident: Ident
 
 
-Listed = NamespaceEntry | TableEntry | BrokenEntry | OtherEntry | Gap
+Listed = NamespaceEntry | TableEntry | BrokenEntry | OtherEntry | Gap | Unsupported
 
 
 class EntryStore(Protocol):

@@ -33,6 +33,7 @@ from reconciler.model.observed import (
     Present,
     Scope,
     Unreadable,
+    Unsupported,
 )
 from reconciler.model.state import UNKNOWN, DatasetState, Marks, NamespaceState, TableState
 
@@ -70,7 +71,7 @@ class EntryCatalog:
 
     # reads
 
-    def scan(self, scope: Scope) -> Iterator[Observation | Gap | Occupied]:
+    def scan(self, scope: Scope) -> Iterator[Observation | Gap | Occupied | Unsupported]:
         """Streams: entries that need no dataset come as they are listed, the others as their datasets are read."""
         missing = set(scope.detail)
         waiting: list[tuple[Ident, Future[Finding]]] = []
@@ -90,7 +91,7 @@ class EntryCatalog:
                 waiting.append((ident, pool.submit(self._lost, ident, scope)))
             yield from _settled(waiting)
 
-    def _seen(self, listed: Listed) -> Observation | Gap | Occupied:
+    def _seen(self, listed: Listed) -> Observation | Gap | Occupied | Unsupported:
         match listed:
             case NamespaceEntry():
                 return Observation("Namespace", listed.ident, _namespace_finding(listed))
@@ -100,7 +101,7 @@ class EntryCatalog:
                 return Observation(listed.kind, listed.ident, Unreadable(listed.code, listed.message))
             case OtherEntry():
                 return Occupied(listed.ident)
-            case Gap():
+            case Gap() | Unsupported():
                 return listed
 
     def read(self, keys: Sequence[tuple[Kind, Ident]], scope: Scope) -> Iterator[Observation]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from reconciler.catalog import iceberg_wire as wire
 from reconciler.catalog.entries import BrokenEntry, Listed, NamespaceEntry, TableEntry
 from reconciler.catalog.iceberg_capabilities import IcebergCapabilities
 from reconciler.catalog.iceberg_client import IcebergClient, MaybeMissing
+from reconciler.catalog.iceberg_group import Commit, GroupCommit
 from reconciler.catalog.iceberg_walk import Crawl, still_listed
 from reconciler.catalog.iceberg_wire import Warehouse
 from reconciler.catalog.remembered_place import RememberedPlaces
@@ -32,6 +34,8 @@ class IcebergStore:
         self._capabilities = capabilities
         self._warehouse = warehouse
         self._remembered = RememberedPlaces(storage_options)
+        self._lock = threading.Lock()
+        self._groups: dict[str, GroupCommit] = {}
 
     @property
     def capabilities(self) -> IcebergCapabilities:
@@ -70,6 +74,7 @@ class IcebergStore:
             yield from self._walk_one(at, scope, ignored)
 
     def _walk_one(self, at: Warehouse, scope: Scope, ignored: Callable[[Ident], bool]) -> Iterator[Listed]:
+        yield from wire.unsupported(at)
         yield from Crawl(self._client, at, ignored, self._capabilities.max_parallelism).run()
         for kind, ident, levels in _declared(scope, at.name):
             try:
@@ -206,13 +211,32 @@ class IcebergStore:
             return
         ident = entry.ident
         at = self._client.warehouse(ident[0])
-        self._client.write(
-            at,
-            wire.COMMIT,
-            at.table(ident[1:-1], ident[-1]),
-            f"update table {dotted(ident)}",
-            wire.commit_request(ident, entry.raw, entry.properties, properties),
-        )
+        commit = wire.commit_request(ident, entry.raw, entry.properties, properties)
+        if not at.groups or (not self.group(at).commit(ident, commit) and not self._holds(entry, properties)):
+            self._commit(at, ident, commit)
+
+    def group(self, at: Warehouse) -> GroupCommit:
+        with self._lock:
+            if at.name not in self._groups:
+                self._groups[at.name] = GroupCommit(
+                    lambda ident, commit: self._commit(at, ident, commit), lambda commits: self._commit_all(at, commits)
+                )
+            return self._groups[at.name]
+
+    def _commit(self, at: Warehouse, ident: Ident, commit: Commit) -> None:
+        path = at.table(ident[1:-1], ident[-1])
+        self._client.write(at, wire.COMMIT, path, f"update table {dotted(ident)}", commit)
+
+    def _commit_all(self, at: Warehouse, commits: Sequence[Commit]) -> None:
+        path, doing = f"{at.root}/transactions/commit", f"update {len(commits)} tables of {at.name}"
+        self._client.write(at, wire.TRANSACTION, path, doing, {"table-changes": commits})
+
+    def _holds(self, entry: TableEntry, properties: Mapping[str, str]) -> bool:
+        """After a group was refused: True when this table was changed all the same, False when it is as it was read."""
+        now = self.table(entry.ident)
+        if isinstance(now, TableEntry) and now.raw == entry.raw and now.properties in (properties, entry.properties):
+            return now.properties == properties
+        raise CatalogError(Code.CONCURRENT_MODIFICATION, f"table {dotted(entry.ident)} was changed by somebody else")
 
     def replace_table(
         self, entry: TableEntry, properties: Mapping[str, str], columns: tuple[Column, ...] | None

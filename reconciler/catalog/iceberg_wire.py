@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
@@ -12,8 +12,20 @@ from reconciler.catalog.entries import BrokenEntry, NamespaceEntry, TableEntry
 from reconciler.catalog.http import Reply
 from reconciler.catalog.iceberg_capabilities import LANCE, LOCATION, TABLE_TYPE, shown
 from reconciler.catalog.marks import split
+from reconciler.model.change import (
+    AdoptNamespace,
+    AdoptTable,
+    CreateNamespace,
+    DeclareTable,
+    DeregisterTable,
+    DropNamespace,
+    RenameTable,
+    UpdateNamespace,
+    UpdateTable,
+)
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import Ident, Kind, dotted
+from reconciler.model.observed import Unsupported
 
 RENAME = "POST /v1/{prefix}/tables/rename"
 VIEWS = "GET /v1/{prefix}/namespaces/{namespace}/views"
@@ -22,7 +34,20 @@ DROP_NAMESPACE = "DELETE /v1/{prefix}/namespaces/{namespace}"
 SET_PROPERTIES = "POST /v1/{prefix}/namespaces/{namespace}/properties"
 CREATE_TABLE = "POST /v1/{prefix}/namespaces/{namespace}/tables"
 COMMIT = "POST /v1/{prefix}/namespaces/{namespace}/tables/{table}"
+TRANSACTION = "POST /v1/{prefix}/transactions/commit"
 DROP_TABLE = "DELETE /v1/{prefix}/namespaces/{namespace}/tables/{table}"
+_NEEDS = {
+    CreateNamespace: CREATE_NAMESPACE,
+    UpdateNamespace: SET_PROPERTIES,
+    AdoptNamespace: SET_PROPERTIES,
+    DropNamespace: DROP_NAMESPACE,
+    DeclareTable: CREATE_TABLE,
+    UpdateTable: COMMIT,
+    AdoptTable: COMMIT,
+    RenameTable: RENAME,
+    DeregisterTable: DROP_TABLE,
+}
+"""What each change calls. All others are made to the dataset alone."""
 
 _UNIT_SEPARATOR = "%1F"
 _KEPT_IN_PREFIX = "/%:@!$&'()*+,;=~|"
@@ -56,12 +81,17 @@ class Warehouse:
     separator: str = _UNIT_SEPARATOR
     """Between the levels of a namespace, percent-encoded."""
     endpoints: frozenset[str] | None = None
-    """None: the server does not say, the protocol's default set holds."""
+    """None: the server does not say, and the protocol's default set holds: all that we call but the views."""
     key_lifetime: float | None = None
     """Seconds for which the server remembers an Idempotency-Key; None: it does not."""
 
     def offers(self, endpoint: str) -> bool:
         return endpoint != VIEWS if self.endpoints is None else endpoint in self.endpoints
+
+    @property
+    def groups(self) -> bool:
+        """Commits of several tables at once: only where the server says so itself."""
+        return self.endpoints is not None and TRANSACTION in self.endpoints
 
     def namespaces(self) -> str:
         return f"{self.root}/namespaces"
@@ -123,8 +153,17 @@ def _path(endpoint: str, uri: str | None) -> str:
     return (there if same else here).path.rstrip("/")
 
 
+def unsupported(at: Warehouse) -> Iterator[Unsupported]:
+    for change, endpoint in _NEEDS.items():
+        if not at.offers(endpoint):
+            yield Unsupported(
+                (at.name,), change.__name__, f"the server does not offer {endpoint!r} for warehouse {at.name}"
+            )
+
+
 def _endpoints(value: Any) -> frozenset[str] | None:
-    if not isinstance(value, list):
+    """None, as Iceberg's own clients have it, for an empty list too."""
+    if not isinstance(value, list) or not value:
         return None
     found = set()
     for item in value:

@@ -27,7 +27,7 @@ from reconciler.model.change import (
 )
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import Ident, Kind, dotted
-from reconciler.model.observed import Absent, Detached, Finding, Gap, Observation, Scope, Snapshot
+from reconciler.model.observed import Absent, Detached, Finding, Gap, Observation, Scope, Snapshot, Unsupported
 from reconciler.model.state import Column
 
 Fault = Callable[[str, object], None]
@@ -96,17 +96,19 @@ class MemoryCatalog:
     capabilities: Capabilities = field(default_factory=MemoryCapabilities)
     fault: Fault | None = None
     gaps: tuple[Gap, ...] = ()
+    unsupported: tuple[Unsupported, ...] = ()
     calls: Calls = field(default_factory=Calls)
 
     def __post_init__(self) -> None:
         self._lock = threading.Lock()
 
-    def scan(self, scope: Scope) -> Iterator[Observation | Gap]:
+    def scan(self, scope: Scope) -> Iterator[Observation | Gap | Unsupported]:
         self.calls.scans += 1
         self._meet("scan", None)
         with self._lock:
             snapshot = self.world.snapshot()
         hidden = [g.ident for g in self.gaps]
+        yield from self.unsupported
         yield from self.gaps
         yield from (o for o in listed(snapshot, scope) if not any(o.ident[: len(h)] == h for h in hidden))
 
@@ -145,7 +147,7 @@ class MemoryCatalog:
 
     def _refuse(self, change: Change) -> None:
         """A plan that asks for what cannot be done here is a bug, and must not pass unnoticed in memory."""
-        refused = self.capabilities.refuses(change)
+        refused = self.capabilities.refuses(change) or Snapshot({}, {}, unsupported=self.unsupported).refuses(change)
         if refused is not None:
             raise CatalogError(Code.UNSUPPORTED, refused)
         if isinstance(change, DeclareTable) and change.location is not None and not self.capabilities.chooses_location:

@@ -9,7 +9,7 @@ from reconciler.core.world import after_table_change
 from reconciler.model import change as c
 from reconciler.model.capabilities import Capabilities
 from reconciler.model.diagnostic import Source
-from reconciler.model.observed import Absent, Detached, Finding, Present
+from reconciler.model.observed import Absent, Detached, Finding, Present, Snapshot
 from reconciler.model.plan import ALLOW, DATA_PLANE_MISSING, PARENT_BLOCKED, Json, Risk, Verdict
 from reconciler.model.state import UNKNOWN, DatasetState, NamespaceState, TableState
 
@@ -48,6 +48,11 @@ class Context:
     options: PlanOptions
     owner: str
     adopt: bool
+    snapshot: Snapshot
+
+    def refuses(self, change: c.Change) -> str | None:
+        """Why it cannot be done: by the type of the catalog, or by what this one says of itself."""
+        return self.capabilities.refuses(change) or self.snapshot.refuses(change)
 
 
 @dataclass(slots=True)
@@ -106,7 +111,7 @@ class Drafter:
         if self.block is not None:
             word = self.block.word if self.block.verdict == "blocked" else None
             return self.block.verdict, word, f"{reason}; {self.block.reason}"
-        refusal = self.context.capabilities.refuses(change)
+        refusal = self.context.refuses(change)
         if refusal is not None:
             return "unsupported", None, f"{reason}; {refusal}"
         if isinstance(change, c.DATA_PLANE) and self.context.options.data_plane is not None:

@@ -78,7 +78,7 @@ class _Planner:
         self.places = Places(self.world, snapshot)
         management = spec.management
         adopt = options.adopt or management.adopt
-        self.context = Context(spec.name, capabilities, options, management.owner, adopt)
+        self.context = Context(spec.name, capabilities, options, management.owner, adopt, snapshot)
         self.options = options
         self.plan = CatalogPlan(world=self.world)
         self.held: dict[Ident, Block] = {}

@@ -10,7 +10,18 @@ from reconciler.core.globs import matcher
 from reconciler.core.uris import place_of
 from reconciler.model.capabilities import Capabilities
 from reconciler.model.ident import Ident
-from reconciler.model.observed import Absent, Detached, Finding, Gap, Occupied, Present, Scope, Snapshot, Unreadable
+from reconciler.model.observed import (
+    Absent,
+    Detached,
+    Finding,
+    Gap,
+    Occupied,
+    Present,
+    Scope,
+    Snapshot,
+    Unreadable,
+    Unsupported,
+)
 from reconciler.model.state import TableState
 
 _ANY_NAME = "\x01" * 40
@@ -37,7 +48,11 @@ def observe(
     places: dict[Ident, str] = {}
     unread: set[Ident] = set()
     closed: set[Ident] = set()
+    lacks: list[Unsupported] = []
     for found in catalog.scan(scope):
+        if isinstance(found, Unsupported):
+            lacks.append(replace(found, reason=clean(found.reason)))
+            continue
         if isinstance(found, Occupied):
             hidden.add(found.ident)
             if ignored(found.ident):
@@ -77,6 +92,7 @@ def observe(
         dict(sorted(places.items())),
         frozenset(unread | _unseen(closed, {*tables, *places}, ignored)),
         _chosen(catalog.capabilities, {i: tables[i] for i in sorted(scope.detail) if i in tables}),
+        tuple(sorted(lacks, key=lambda u: (u.ident, u.change))),
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from reconciler.model.arrow import ArrowType, Dictionary, Field, ListOf, MapOf, Struct, parse_type
 from reconciler.model.errors import Code
-from reconciler.model.observed import Detached, Finding, Gap, Present, Snapshot, Unreadable
+from reconciler.model.observed import Detached, Finding, Gap, Present, Snapshot, Unreadable, Unsupported
 from reconciler.model.plan import Json
 from reconciler.model.state import UNKNOWN, Column, DatasetState, Index, Marks, NamespaceState, TableState
 
@@ -210,8 +210,8 @@ def finding_json(finding: Finding) -> dict[str, Json]:
 
 
 def snapshot_from(value: Mapping[str, Any]) -> Snapshot:
-    """Reads the `live.json` of a golden case: `{"namespaces": {"a.b": …}, "tables": {…}, "gaps": […]}`; the keys are
-    dotted or JSON lists."""
+    """Reads the `live.json` of a golden case: `{"namespaces": {"a.b": …}, "tables": {…}, "gaps": […],
+    "unsupported": […]}`; the keys are dotted or JSON lists."""
 
     def ident(text: str) -> tuple[str, ...]:
         return tuple(json.loads(text)) if text.startswith("[") else tuple(text.split("."))
@@ -232,7 +232,8 @@ def snapshot_from(value: Mapping[str, Any]) -> Snapshot:
         else:
             tables[ident(text)] = Present(table_from(v))
     gaps = tuple(Gap(tuple(g["ident"]), Code(g["code"]), g["message"]) for g in value.get("gaps", ()))
-    return Snapshot(namespaces, tables, gaps)
+    lacks = tuple(Unsupported(tuple(u["ident"]), u["change"], u["reason"]) for u in value.get("unsupported", ()))
+    return Snapshot(namespaces, tables, gaps, unsupported=lacks)
 
 
 def _unreadable(value: Mapping[str, Any]) -> Unreadable:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from reconciler.model.change import Change
 from reconciler.model.errors import Code
 from reconciler.model.ident import Ident, Kind
 from reconciler.model.state import DatasetState, NamespaceState, TableState
@@ -71,6 +72,16 @@ class Occupied:
 
 
 @dataclass(frozen=True, slots=True)
+class Unsupported:
+    """The service itself says that it cannot do this below `ident`: such a step is `unsupported`, never tried."""
+
+    ident: Ident
+    change: str
+    """The name of the change's type."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Scope:
     """What a scan has to cover.
 
@@ -100,6 +111,14 @@ class Snapshot:
     """Ignored objects that may be, or hold, tables whose place nobody asked for."""
     chosen_places: Mapping[Ident, str] = field(default_factory=lambda: MappingProxyType({}))
     """Of the tables read in detail: the locations that a manifest has to give, because no rule leads to them."""
+    unsupported: tuple[Unsupported, ...] = ()
+    """What this service cannot do, beyond what is known of its type."""
+
+    def refuses(self, change: Change) -> str | None:
+        """As `Capabilities.refuses`, by the service's own word."""
+        name, ident = type(change).__name__, change.ident
+        fits = (u.reason for u in self.unsupported if u.change == name and ident[: len(u.ident)] == u.ident)
+        return next(fits, None)
 
     def complete_below(self, ident: Ident) -> bool:
         return self.gap_at(ident) is None

@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import lance
 import pytest
-from contract.outsider_iceberg import IcebergOutsider
-from iceberg_support import apply, find, open_catalog, scan
-from servers.iceberg_rest import IcebergRest, iceberg_rest
-from servers.proxy import Fault, Proxy, answer, before, cut_answer, delay, reset_after, truncate
+from iceberg_rig import Rig, iceberg_rest, rig
+from iceberg_support import apply, find, scan
+from servers.proxy import Fault, answer, before, cut_answer, delay, reset_after, truncate
 
-from reconciler.catalog.entry_catalog import EntryCatalog
-from reconciler.catalog.registry import capabilities_of
-from reconciler.core.options import PlanOptions
-from reconciler.core.planner import make_plan, scope_of
-from reconciler.engine.execute import execute
-from reconciler.engine.observe import observe
-from reconciler.manifest.load import load
 from reconciler.model.arrow import Field, Scalar
 from reconciler.model.change import (
     CreateDataset,
@@ -32,60 +21,12 @@ from reconciler.model.change import (
 )
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.observed import Absent, Detached, Gap, Present, Scope, Unreadable
-from reconciler.model.report import Report
 from reconciler.model.state import Marks, NamespaceState, TableState
 
-__all__ = ["iceberg_rest"]
+__all__ = ["iceberg_rest", "rig"]
 pytestmark = pytest.mark.slow
 OURS = Marks("team-a")
 T = ("wh", "n", "t")
-
-
-class Rig:
-    def __init__(self, servers: IcebergRest, folder: Path) -> None:
-        self.folder = folder
-        self.server = servers.new()
-        self.proxy = Proxy(self.server.endpoint)
-        self.outsider = IcebergOutsider(folder / "data", self.server.endpoint, "wh")
-        self.catalog = self.open()
-
-    def open(self, **options: str) -> EntryCatalog:
-        return open_catalog(self.proxy.endpoint, root=str(self.folder / "data"), max_retries="3", **options)
-
-    def manifests(self, tables: int = 1, **properties: str) -> str:
-        """One namespace and so many tables, as a folder of documents."""
-        head = "apiVersion: reconciler.lance/v1\n"
-        docs = [
-            f"{head}kind: Catalog\nmetadata: {{name: lake}}\nspec: {{type: iceberg, endpoint: '{self.proxy.endpoint}', "
-            f"warehouse: wh, root: '{self.folder / 'data'}', management: {{owner: team-a}}}}\n",
-            f"{head}kind: Namespace\nmetadata: {{catalog: lake, id: [wh, n]}}\nspec: {{properties: {properties}}}\n",
-        ]
-        docs += [
-            f"{head}kind: Table\nmetadata: {{catalog: lake, id: [wh, n, t{i}]}}\n"
-            f"spec: {{properties: {properties}, schema: [{{name: id, type: int64}}]}}\n"
-            for i in range(tables)
-        ]
-        file = self.folder / "m.yaml"
-        file.write_text("---\n".join(docs))
-        return str(file)
-
-    def run(self, file: str) -> Report:
-        desired = load([file], capabilities_of=capabilities_of).desired
-        spec = desired.catalogs["lake"]
-        capabilities = capabilities_of(spec)
-        assert capabilities is not None
-        snapshot = observe(self.catalog, scope_of(desired, "lake"))
-        plan = make_plan(desired, {"lake": snapshot}, {"lake": capabilities}, PlanOptions())
-        return execute(plan, {"lake": self.catalog}, sleep=lambda seconds: None)
-
-
-@pytest.fixture
-def rig(iceberg_rest: IcebergRest, tmp_path: Path) -> Iterator[Rig]:
-    made = Rig(iceberg_rest, tmp_path)
-    yield made
-    made.catalog.close()
-    made.proxy.close()
-    made.server.close()
 
 
 def test_the_companion_table_is_what_the_specification_says(rig: Rig) -> None:

@@ -82,7 +82,8 @@ def results() -> dict[str, str]:
 def snapshot(desired: Desired, name: str, live: Mapping[str, Any]) -> Any:
     """Through a scan, so that gaps hide and `ignore` filters as they do in life."""
     whole = snapshot_from(live["catalogs"][name] if "catalogs" in live else live)
-    return observe(MemoryCatalog(World(whole), gaps=whole.gaps), scope_of(desired, name))
+    catalog = MemoryCatalog(World(whole), gaps=whole.gaps, unsupported=whole.unsupported)
+    return observe(catalog, scope_of(desired, name))
 
 
 def capabilities_of(spec: CatalogSpec) -> Capabilities:

@@ -22,7 +22,7 @@ from reconciler.model.desired import CatalogSpec, Desired, DesiredNamespace, Des
 from reconciler.model.diagnostic import Source
 from reconciler.model.errors import Code
 from reconciler.model.ident import Ident, is_below
-from reconciler.model.observed import Detached, Gap, Present, Snapshot, Unreadable
+from reconciler.model.observed import Detached, Gap, Present, Snapshot, Unreadable, Unsupported
 from reconciler.model.state import Column, DatasetState, Marks, NamespaceState, TableState
 
 US, THEM = "us", "them"
@@ -66,6 +66,7 @@ class Case:
         wanted = (*self.desired.namespaces["lake"].values(), *self.desired.tables["lake"].values())
         lines = [f"options {told(self.options)}", f"management {told(self.management)}", f"{self.capabilities}"]
         lines += [f"gap {g.ident}" for g in self.gaps]
+        lines += [f"unsupported {u.change} below {u.ident}" for u in self.live.unsupported]
         lines += [f"want {type(o).__name__[7:].lower()} {told(o)}" for o in wanted]
         lines += [f"live {i} {f}" for i, f in (*self.live.namespaces.items(), *self.live.tables.items())]
         return "Case:\n  " + "\n  ".join(lines)
@@ -273,6 +274,10 @@ def plan_options(d: Dice, data_plane: bool | None = None) -> PlanOptions:
     )
 
 
+ENTRY_CHANGES = (
+    "CreateNamespace", "UpdateNamespace", "AdoptNamespace", "RenameNamespace", "DropNamespace",
+    "DeclareTable", "UpdateTable", "AdoptTable", "RenameTable", "DeregisterTable",
+)  # fmt: skip
 GAPS: tuple[Ident, ...] = (("a",), ("a", "x"), ("b", "x"), ())
 
 
@@ -285,7 +290,13 @@ def roll_case(
     rules = management(d)
     missing = tuple(g for g in missing if not matcher(rules.ignore)(g.ident))
     want = desired_state(d, rules, kind)
-    return Case(want, live_state(d, want, kind), missing, options, kind)
+    live = replace(live_state(d, want, kind), unsupported=lacks(d) if kinds is KINDS and d.one_in(4) else ())
+    return Case(want, live, missing, options, kind)
+
+
+def lacks(d: Dice) -> tuple[Unsupported, ...]:
+    """What this one service cannot do, somewhere or anywhere; not where a test is about what its kind cannot do."""
+    return tuple(Unsupported(d.pick(GAPS), name, f"this one lacks {name}") for name in d.some(ENTRY_CHANGES, 3))
 
 
 def cases(

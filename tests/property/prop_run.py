@@ -16,7 +16,7 @@ from reconciler.engine.observe import observe
 from reconciler.model.change import DATA_PLANE
 from reconciler.model.codec import canonical, finding_json
 from reconciler.model.ident import Ident, Kind
-from reconciler.model.observed import Detached, Gap, Observation, Present, Scope, Snapshot
+from reconciler.model.observed import Detached, Gap, Observation, Present, Scope, Snapshot, Unsupported
 from reconciler.model.plan import Plan, Step
 from reconciler.model.state import UNKNOWN, DatasetState, TableState
 
@@ -26,8 +26,9 @@ class ListingCatalog(MemoryCatalog):
     """Opens only the datasets it was asked for, as real backends do. A listing with a gap still shows its first page:
     the names before `u`."""
 
-    def scan(self, scope: Scope) -> Iterator[Observation | Gap]:
+    def scan(self, scope: Scope) -> Iterator[Observation | Gap | Unsupported]:
         self.calls.scans += 1
+        yield from self.unsupported
         yield from self.gaps
         for found in listed(self.world.snapshot(), scope):
             if found.ident[-1] < "u" or not any(found.ident[: len(g.ident)] == g.ident for g in self.gaps):
@@ -46,7 +47,7 @@ def _listed(found: Observation, scope: Scope) -> Observation:
 
 
 def catalog_of(case: Case) -> ListingCatalog:
-    return ListingCatalog(World(case.live, place), case.capabilities, gaps=case.gaps)
+    return ListingCatalog(World(case.live, place), case.capabilities, gaps=case.gaps, unsupported=case.live.unsupported)
 
 
 def plan_on(case: Case, catalog: MemoryCatalog) -> Plan:

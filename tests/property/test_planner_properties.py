@@ -201,7 +201,7 @@ def test_the_order_of_manifests_and_listings_does_not_matter(case: Case, luck: r
         return dict(items)
 
     plan = planned(case)
-    live = Snapshot(shuffled(case.live.namespaces), shuffled(case.live.tables))
+    live = replace(case.live, namespaces=shuffled(case.live.namespaces), tables=shuffled(case.live.tables))
     spaces = {"lake": shuffled(case.desired.namespaces["lake"])}
     tables = {"lake": shuffled(case.desired.tables["lake"])}
     other = replace(case, live=live, desired=replace(case.desired, namespaces=spaces, tables=tables))

@@ -2,6 +2,7 @@
 
     def test_x(iceberg_rest: IcebergRest) -> None:
         server = iceberg_rest.new()        # .endpoint, .close()
+        server = iceberg_rest.new(files=True)   # writes `metadata/` into the folder of every table, as many servers do
 
 Every `?warehouse=` shows the same catalog there, and it listens on all interfaces; neither can be set.
 """
@@ -42,8 +43,8 @@ class IcebergRest:
             [java, *flags, "-cp", f"{jars('iceberg-rest')}/*", str(_SOURCE)], folder / "iceberg-rest.log"
         )
 
-    def new(self) -> IcebergServer:
-        return IcebergServer(int(self._process.ask("new")), self)
+    def new(self, files: bool = False) -> IcebergServer:
+        return IcebergServer(int(self._process.ask("new files" if files else "new")), self)
 
     def stop(self, server: IcebergServer) -> None:
         self._process.ask(f"stop {server.port}")

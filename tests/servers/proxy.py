@@ -14,14 +14,17 @@
 
 The first rule that matches and is not used up acts. `path` is a regular expression searched in the path with its query,
 as it was sent (percent-encoded). Faults: `cut_before`, `reset_before` (never reaches the server), `cut_answer`,
-`reset_after` (the server did it), `truncate`, `delay(s)`, `answer(status, ...)`, `answer(..., forward=True)`, and
-`before(f)` / `after(f)`, which run any function around the forwarding (somebody else is quicker than we are).
+`reset_after` (the server did it), `truncate`, `delay(s)`, `answer(status, ...)`, `answer(..., forward=True)`,
+`edited(f)` (the server's own JSON, changed by a function), and `before(f)` / `after(f)`, which run any function around
+the forwarding (somebody else is quicker than we are).
 With `tls=` it speaks TLS to the client (see tls.py).
 """
 
 from __future__ import annotations
 
 import asyncio
+import gzip
+import json as json_module
 import re
 import socket
 import ssl
@@ -31,6 +34,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from types import TracebackType
+from typing import Any
 from urllib.parse import urlsplit
 
 from servers.proxy_wire import Message, has_no_body, read_message
@@ -159,6 +163,20 @@ def answer(
         if forward:
             await exchange.forward()
         await exchange.give(Message(f"HTTP/1.1 {status} Scripted", headers, body.encode()))
+
+    return act
+
+
+def edited(edit: Callable[[Any], Any]) -> Fault:
+    """The server's JSON answer as the function returns it."""
+
+    async def act(exchange: Exchange) -> None:
+        reply = await exchange.forward()
+        packed = (reply.get("content-encoding") or "") == "gzip"
+        value = json_module.loads(gzip.decompress(reply.body) if packed else reply.body)
+        await exchange.give(
+            Message(reply.start, reply.without("content-encoding"), json_module.dumps(edit(value)).encode())
+        )
 
     return act
 

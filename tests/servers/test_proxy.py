@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +19,7 @@ from servers.proxy import (
     cut_answer,
     cut_before,
     delay,
+    edited,
     reset_after,
     reset_before,
     truncate,
@@ -41,6 +43,13 @@ class Echo(BaseHTTPRequestHandler):
             self.send_header("Transfer-Encoding", "chunked")
             self.end_headers()
             self.wfile.write(b"%x\r\n%s\r\n0\r\n\r\n" % (len(BODY), BODY))
+            return
+        if self.path == "/packed":
+            packed = gzip.compress(b'{"a": 1, "b": 2}')
+            self.send_header("Content-Encoding", "gzip")
+            self.send_header("Content-Length", str(len(packed)))
+            self.end_headers()
+            self.wfile.write(packed)
             return
         if self.path != "/empty":
             self.send_header("Content-Length", str(len(BODY)))
@@ -111,6 +120,11 @@ def test_answers_of_its_own(proxy: Proxy, client: httpx.Client) -> None:
     assert (second.status_code, second.json()) == (500, {"message": "no"})
     assert "retry-after" not in second.headers
     assert [d[0] for d in Echo.done] == ["POST"]
+
+
+def test_the_servers_answer_with_a_change(proxy: Proxy, client: httpx.Client) -> None:
+    proxy.fault(edited(lambda value: {**value, "b": 3}))
+    assert [client.get("/packed").json() for _ in range(2)] == [{"a": 1, "b": 3}, {"a": 1, "b": 2}]
 
 
 def test_skip_and_times(proxy: Proxy, client: httpx.Client) -> None:

@@ -11,7 +11,8 @@ import org.eclipse.jetty.server.ServerConnector;
 /**
  * Many of Apache Iceberg's REST servers in one process, each with an empty catalog of its own: every test gets one.
  *
- * <p>A line "new" on standard input starts one and prints its port; "stop PORT" ends it. The end of the input ends all.
+ * <p>A line "new" on standard input starts one and prints its port ("new files": one that writes its metadata to the
+ * tables' locations); "stop PORT" ends it. The end of the input ends all.
  * The server's constructor is not public, hence the reflection.
  */
 public class IcebergServers {
@@ -28,7 +29,7 @@ public class IcebergServers {
         servers.remove(words[1]).stop();
         System.out.println("stopped");
       } else {
-        RESTCatalogServer server = make.newInstance(settings());
+        RESTCatalogServer server = make.newInstance(settings(words.length > 1));
         server.start(false);
         ServerConnector connector = (ServerConnector) ((Server) http.get(server)).getConnectors()[0];
         String port = Integer.toString(connector.getLocalPort());
@@ -42,15 +43,17 @@ public class IcebergServers {
 
   /**
    * One connection, because each has a database of its own in memory; strict, because otherwise a table makes its
-   * namespace; file contents in memory, so that any location is taken.
+   * namespace; file contents in memory, so that any location is taken, unless they are to be real files.
    */
-  private static Map<String, String> settings() {
+  private static Map<String, String> settings(boolean files) {
     Map<String, String> settings = new HashMap<>();
     settings.put("rest.port", "0");
     settings.put("clients", "1");
     settings.put("jdbc.strict-mode", "true");
-    settings.put("io-impl", "org.apache.iceberg.inmemory.InMemoryFileIO");
-    settings.put("warehouse", "s3://wh");
+    settings.put("warehouse", files ? "file:///nowhere" : "s3://wh");
+    if (!files) {
+      settings.put("io-impl", "org.apache.iceberg.inmemory.InMemoryFileIO");
+    }
     return settings;
   }
 }
