@@ -24,6 +24,9 @@ class NamespaceEntry:
     ident: Ident
     properties: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     raw: Any = field(default=None, compare=False, repr=False)
+    container: bool = False
+    """It can hold, it cannot be changed: see `NamespaceState`, also for `lasting`."""
+    lasting: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

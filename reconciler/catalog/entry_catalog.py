@@ -342,7 +342,7 @@ class EntryCatalog:
 
 def _namespace_finding(entry: NamespaceEntry) -> Finding:
     properties, marks = split(entry.properties)
-    return Present(NamespaceState(properties, marks))
+    return Present(NamespaceState(properties, marks, entry.container, entry.lasting))
 
 
 def _settled(waiting: Sequence[tuple[Ident, Future[Finding]]]) -> Iterator[Observation]:

@@ -89,6 +89,8 @@ class GlueCapabilities(Capabilities):
         if kind == "Table" and key == TABLE_TYPE:
             return f"{TABLE_TYPE!r} is how Glue knows a Lance table: it is set by itself, leave it out"
         if key == DESCRIPTION_KEY:
+            if not value:
+                return "an empty description cannot be told from none in Glue: leave it out"
             return _too_long("a description", value, _MAX_DESCRIPTION)
         if kind == "Namespace" and key == LOCATION_KEY:
             if not value:

@@ -170,6 +170,19 @@ def test_a_namespace_that_only_a_record_makes_ours_is_not_dropped(rig: Rig, befo
     assert rig.catalog.children(()) == ["n"]
 
 
+def test_the_plan_knows_that_an_adopted_namespace_stays(rig: Rig) -> None:
+    rig.namespace("made")
+    rig.apply(c.UpdateNamespace(("made",), {}, (), PROTECTED))
+    rig.stranger.create_namespace(ln.CreateNamespaceRequest(id=["found"]))
+    rig.apply(c.AdoptNamespace(("found",), US))
+    found, made = state(rig, "Namespace", "found"), state(rig, "Namespace", "made")
+    assert isinstance(found, NamespaceState)
+    assert isinstance(made, NamespaceState)
+    assert "was adopted" in (found.lasting or "")
+    assert made.lasting is None
+    assert rig.scan()["Namespace", ("found",)].finding.state.lasting == found.lasting
+
+
 def test_a_namespace_with_anything_inside_is_not_dropped(rig: Rig) -> None:
     rig.namespace("n")
     rig.table("n", "t", data=False)
