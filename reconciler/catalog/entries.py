@@ -133,4 +133,8 @@ class EntryStore(Protocol):
     def last_location(self, ident: Ident) -> str | None:
         """Where the data of a table that is not in the catalog would be: its place by rule, or the remembered one."""
 
+    def interrupted(self, ident: Ident) -> TableEntry | None:
+        """The entry that a replacement has removed and not made again, from the record of it: `create_table` ends that
+        replacement. None where entries are not replaced."""
+
     def close(self) -> None: ...

@@ -218,6 +218,9 @@ class GlueStore:
         self._fresh.gone("Table", entry.ident)
         self._api.write(f"delete table {dotted(entry.ident)}", "delete_table", arguments, Code.TABLE_NOT_FOUND)
 
+    def interrupted(self, ident: Ident) -> TableEntry | None:
+        return None
+
     def last_location(self, ident: Ident) -> str | None:
         """Without a `root` there is no place for a note: then only the manifest can say where the data is."""
         home = self._capabilities.location_of(ident)

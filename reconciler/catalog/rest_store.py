@@ -57,6 +57,9 @@ class RestStore:
             names.discard(INVENTORY)
         return sorted(names)
 
+    def interrupted(self, ident: Ident) -> TableEntry | None:
+        return None
+
     def last_location(self, ident: Ident) -> str | None:
         record = self._inventory.find("Table", ident)
         return record.location if record is not None else None

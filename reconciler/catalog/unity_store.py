@@ -3,7 +3,7 @@
 There is no update of a table, so a replacement is DELETE and POST. Before the DELETE the whole entry is written down
 (`unity_records`). A run that dies in between leaves a table that is not in the catalog while its data is: the next
 run attaches it by an ordinary declare, without an allow word, and what others had set on the entry comes from the
-record.
+record. The plan that was being applied knows the table from the record and can go on where it was cut.
 
 The server does not keep two writers of one name apart: within a process writes of one name take turns, and after a
 create the name is read again.
@@ -150,6 +150,13 @@ class UnityStore:
     def last_location(self, ident: Ident) -> str | None:
         cut = self.records.replaced(ident) or {}
         return cut.get("storage_location") or self.records.detached(ident) or self._capabilities.location_of(ident)
+
+    def interrupted(self, ident: Ident) -> TableEntry | None:
+        cut = self.records.replaced(ident)
+        if cut is None or self.client.table(ident) is not None:
+            return None
+        entry = table_entry(ident, cut, self.records.marks(str(cut.get("table_id"))))
+        return entry if isinstance(entry, TableEntry) else None
 
     # namespaces
 
