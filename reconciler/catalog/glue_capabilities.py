@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from reconciler.catalog import glue_columns
 from reconciler.catalog.lance_types import type_problem
-from reconciler.catalog.storage import escape, holds_userinfo
+from reconciler.catalog.storage import escape
+from reconciler.core.uris import holds_userinfo
 from reconciler.model.arrow import ArrowType, Field
 from reconciler.model.capabilities import Capabilities
 from reconciler.model.change import Change, DeclareTable, RenameNamespace, RenameTable, SyncColumns
