@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, settings
 # All else is as the loaded profile has it. A tape has a fixed length, and cases without a plan are discarded: neither
 # is a mistake.
 _COMMON = settings(
+    deadline=None,  # Also when this folder is named on the command line: then no profile is loaded before this one.
     suppress_health_check=[
         HealthCheck.too_slow,
         HealthCheck.filter_too_much,
