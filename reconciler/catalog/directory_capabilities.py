@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from reconciler.catalog.lance_types import type_problem
-from reconciler.catalog.storage import holds_userinfo, relative_to
+from reconciler.catalog.storage import relative_to
+from reconciler.core.uris import holds_userinfo
 from reconciler.model.arrow import ArrowType
 from reconciler.model.capabilities import Capabilities
 from reconciler.model.change import Change, DeclareTable, RenameTable, UpdateTable

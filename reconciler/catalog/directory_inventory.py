@@ -10,19 +10,18 @@ counts only if the table's marker file carries the claim's token: somebody else 
 from __future__ import annotations
 
 import hashlib
-import json
 import uuid
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 from urllib.parse import quote
 
+from reconciler.catalog.record_files import RecordFiles, marks_values
 from reconciler.catalog.stats import Stats
 from reconciler.catalog.storage import Storage
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.state import Marks
 
 FOLDER = "__reconciler"
-_VERSION = 1
 _MAX_NAME = 200
 
 
@@ -45,33 +44,31 @@ class DetachedRecord:
 
 class Inventory:
     def __init__(self, storage: Storage, stats: Stats) -> None:
-        self._storage = storage
+        self._records = RecordFiles(storage, FOLDER)
         self._stats = stats
 
     def files(self) -> frozenset[str]:
         """Every record file, in one listing."""
         self._stats.count("listings")
-        return frozenset(self._storage.list_deep(FOLDER))
+        return self._records.names()
 
     def table(self, name: str) -> TableRecord | None:
-        value = self._read(table_file(name))
+        value = self._records.read(table_file(name))
         if value is None:
             return None
-        if not isinstance(value.get("owner"), (str, type(None))) or not isinstance(value.get("applied"), list):
-            raise self._bad(table_file(name), TypeError("owner must be a string and applied a list"))
+        marks = self._records.marks(table_file(name), value)
         try:
-            marks = Marks(value["owner"], bool(value["protect"]), tuple(sorted(map(str, value["applied"]))))
             state: Literal["claimed", "declared"] = "claimed" if value["state"] == "claimed" else "declared"
             return TableRecord(name, marks, str(value["claim"]), state)
         except (KeyError, TypeError) as error:
-            raise self._bad(table_file(name), error) from None
+            raise self._records.bad(table_file(name), error) from None
 
     def claim(self, name: str, marks: Marks) -> TableRecord:
         """Takes the name before the table is made. Another owner's claim is never replaced; one of our own is joined,
         so that two runs that declare one table at once agree on the token whichever of them wins."""
         record = TableRecord(name, marks, uuid.uuid4().hex, "claimed")
         self._stats.count("writes")
-        if self._storage.create(self._path(table_file(name)), _dump_table(record)):
+        if self._records.create(table_file(name), _table_values(record)):
             return record
         existing = self.table(name)
         if existing is None:
@@ -80,7 +77,7 @@ class Inventory:
             raise CatalogError(
                 Code.PERMISSION_DENIED,
                 f"the name {name!r} is claimed by owner {existing.marks.owner!r} in "
-                f"{self._storage.uri(self._path(table_file(name)))}: remove that file if the claim is stale",
+                f"{self._records.uri(table_file(name))}: remove that file if the claim is stale",
             )
         return replace(existing, marks=marks)
 
@@ -91,72 +88,45 @@ class Inventory:
         """The marks of a table that exists."""
         self._stats.count("writes")
         record = TableRecord(name, marks, claim, "declared")
-        self._storage.replace(self._path(table_file(name)), _dump_table(record))
+        self._records.replace(table_file(name), _table_values(record))
 
     def forget(self, name: str) -> None:
-        self._storage.delete(self._path(table_file(name)))
+        self._records.delete(table_file(name))
 
     def detached(self, object_id: str) -> DetachedRecord | None:
         file = detached_file(object_id)
-        value = self._read(file)
+        value = self._records.read(file)
         if value is None:
             return None
         try:
             previous = tuple(str(p) for p in value.get("previous", ()))
             return DetachedRecord(object_id, str(value["location"]), value.get("owner"), previous)
         except (KeyError, TypeError) as error:
-            raise self._bad(file, error) from None
+            raise self._records.bad(file, error) from None
 
     def detach(self, record: DetachedRecord) -> None:
         """Written before the row goes. An older record of that name keeps its place in `previous`."""
         self._stats.count("writes")
-        path = self._path(detached_file(record.object_id))
-        if self._storage.create(path, _dump_detached(record)):
+        file = detached_file(record.object_id)
+        if self._records.create(file, _detached_values(record)):
             return
         old = self.detached(record.object_id)
         if old is not None:
             known = (old.location, *old.previous) if old.location != record.location else old.previous
             record = replace(record, previous=known)
-        self._storage.replace(path, _dump_detached(record))
+        self._records.replace(file, _detached_values(record))
 
     def reattached(self, object_id: str, location: str) -> None:
         """The data is in the catalog again."""
         record = self.detached(object_id)
         if record is None or record.location != location:
             return
-        path = self._path(detached_file(object_id))
+        file = detached_file(object_id)
         if record.previous:
             rest = DetachedRecord(object_id, record.previous[0], record.owner, record.previous[1:])
-            self._storage.replace(path, _dump_detached(rest))
+            self._records.replace(file, _detached_values(rest))
         else:
-            self._storage.delete(path)
-
-    def _path(self, file: str) -> str:
-        return f"{FOLDER}/{file}"
-
-    def _read(self, file: str) -> dict[str, Any] | None:
-        data = self._storage.read(self._path(file))
-        if data is None:
-            return None
-        try:
-            value = json.loads(data)
-        except ValueError as error:
-            raise self._bad(file, error) from None
-        if not isinstance(value, dict):
-            raise self._bad(file, "not an object")
-        version = value.get("version")
-        if isinstance(version, int) and version > _VERSION:
-            where = self._storage.uri(self._path(file))
-            raise CatalogError(
-                Code.UNSUPPORTED, f"the record {where} was written by a newer version of reconciler: upgrade reconciler"
-            )
-        if version != _VERSION:
-            raise self._bad(file, f"version {version!r} is not known")
-        return value
-
-    def _bad(self, file: str, why: object) -> CatalogError:
-        where = self._storage.uri(self._path(file))
-        return CatalogError(Code.INTERNAL, f"the record {where} cannot be read ({why}): repair or remove it")
+            self._records.delete(file)
 
 
 def table_file(name: str) -> str:
@@ -175,22 +145,14 @@ def _file_name(name: str) -> str:
     return f"{escaped}.json"
 
 
-def _dump_table(record: TableRecord) -> bytes:
-    return _dump(
-        table=record.table,
-        owner=record.marks.owner,
-        protect=record.marks.protect,
-        applied=list(record.marks.applied),
-        claim=record.claim,
-        state=record.state,
-    )
+def _table_values(record: TableRecord) -> dict[str, Any]:
+    return {"table": record.table, **marks_values(record.marks), "claim": record.claim, "state": record.state}
 
 
-def _dump_detached(record: DetachedRecord) -> bytes:
-    return _dump(
-        object_id=record.object_id, location=record.location, owner=record.owner, previous=list(record.previous)
-    )
-
-
-def _dump(**values: object) -> bytes:
-    return (json.dumps({"version": _VERSION, **values}, sort_keys=True, ensure_ascii=False) + "\n").encode()
+def _detached_values(record: DetachedRecord) -> dict[str, Any]:
+    return {
+        "object_id": record.object_id,
+        "location": record.location,
+        "owner": record.owner,
+        "previous": list(record.previous),
+    }

@@ -24,6 +24,9 @@ class NamespaceEntry:
     ident: Ident
     properties: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     raw: Any = field(default=None, compare=False, repr=False)
+    container: bool = False
+    """It can hold, it cannot be changed: see `NamespaceState`, also for `lasting`."""
+    lasting: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,5 +132,9 @@ class EntryStore(Protocol):
 
     def last_location(self, ident: Ident) -> str | None:
         """Where the data of a table that is not in the catalog would be: its place by rule, or the remembered one."""
+
+    def interrupted(self, ident: Ident) -> TableEntry | None:
+        """The entry that a replacement has removed and not made again, from the record of it: `create_table` ends that
+        replacement. None where entries are not replaced."""
 
     def close(self) -> None: ...

@@ -186,7 +186,8 @@ class EntryCatalog:
             if location is None:
                 return Absent()
             try:
-                return Detached(location, self._datasets.state(self._places.uri(location)))
+                dataset = self._datasets.state(self._places.uri(location))
+                return Detached(location, dataset, self._cut(ident, location, dataset, scope))
             except CatalogError as error:
                 if error.code is not Code.TABLE_NOT_FOUND:
                     raise
@@ -194,6 +195,12 @@ class EntryCatalog:
         except CatalogError as error:
             return Unreadable(error.code, error.message)
         return Absent()
+
+    def _cut(self, ident: Ident, location: str, dataset: DatasetState, scope: Scope) -> TableState | None:
+        entry = self.store.interrupted(ident)
+        if entry is None or not same_place(entry.location, location):
+            return None
+        return self._state(entry, dataset, scope)
 
     # writes
 
@@ -286,9 +293,13 @@ class EntryCatalog:
             self.store.update_table(entry, properties, None)
 
     def _replace(self, change: c.ReplaceTable) -> None:
-        entry = self._table(change.ident)
+        cut = self.store.interrupted(change.ident)
+        entry = cut or self._table(change.ident)
         properties = join(updated(entry.properties, change.set, change.unset), change.marks, self.store.property_limit)
-        self.store.replace_table(entry, properties, change.columns)
+        if cut is None:
+            self.store.replace_table(entry, properties, change.columns)
+        else:
+            self.store.create_table(change.ident, cut.location, properties, change.columns)
 
     def _adopt(self, change: c.AdoptTable, context: WriteContext) -> Written:
         """The catalog first: a dataset mark alone would make the table look detached from us."""
@@ -343,7 +354,7 @@ class EntryCatalog:
 
 def _namespace_finding(entry: NamespaceEntry) -> Finding:
     properties, marks = split(entry.properties)
-    return Present(NamespaceState(properties, marks))
+    return Present(NamespaceState(properties, marks, entry.container, entry.lasting))
 
 
 def _settled(waiting: Sequence[tuple[Ident, Future[Finding]]]) -> Iterator[Observation]:

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from reconciler.catalog import glue_columns
 from reconciler.catalog.lance_types import type_problem
-from reconciler.catalog.storage import escape, holds_userinfo
+from reconciler.catalog.storage import escape
+from reconciler.core.uris import holds_userinfo
 from reconciler.model.arrow import ArrowType, Field
 from reconciler.model.capabilities import Capabilities
 from reconciler.model.change import Change, DeclareTable, RenameNamespace, RenameTable, SyncColumns
@@ -89,6 +90,8 @@ class GlueCapabilities(Capabilities):
         if kind == "Table" and key == TABLE_TYPE:
             return f"{TABLE_TYPE!r} is how Glue knows a Lance table: it is set by itself, leave it out"
         if key == DESCRIPTION_KEY:
+            if not value:
+                return "an empty description cannot be told from none in Glue: leave it out"
             return _too_long("a description", value, _MAX_DESCRIPTION)
         if kind == "Namespace" and key == LOCATION_KEY:
             if not value:

@@ -11,7 +11,7 @@ from reconciler.catalog.glue_capabilities import MAX_VALUE, GlueCapabilities
 from reconciler.catalog.glue_catalogs import ChildCatalogs
 from reconciler.catalog.glue_errors import no_such_operation
 from reconciler.catalog.glue_fresh import Fresh
-from reconciler.catalog.glue_walk import Container, Walk, chains, container
+from reconciler.catalog.glue_walk import Walk, chains
 from reconciler.catalog.glue_wire import (
     changed_table_input,
     database_input,
@@ -79,8 +79,7 @@ class GlueStore:
             if database is not None:
                 return namespace_entry(ident, database)
             if self._deep or len(ident) > 1:
-                catalog = self._catalogs.find(ident)
-                return container(ident, catalog.get("Parameters") or {}) if catalog is not None else None
+                return NamespaceEntry(ident, container=True) if self._catalogs.find(ident) is not None else None
         except CatalogError as error:
             return _broken("Namespace", ident, error)
         return None
@@ -219,6 +218,9 @@ class GlueStore:
         self._fresh.gone("Table", entry.ident)
         self._api.write(f"delete table {dotted(entry.ident)}", "delete_table", arguments, Code.TABLE_NOT_FOUND)
 
+    def interrupted(self, ident: Ident) -> TableEntry | None:
+        return None
+
     def last_location(self, ident: Ident) -> str | None:
         """Without a `root` there is no place for a note: then only the manifest can say where the data is."""
         home = self._capabilities.location_of(ident)
@@ -245,5 +247,5 @@ def _broken(kind: Kind, ident: Ident, error: CatalogError) -> BrokenEntry:
 
 
 def _need_database(entry: NamespaceEntry) -> None:
-    if isinstance(entry.raw, Container):
+    if entry.container:
         raise CatalogError(Code.UNSUPPORTED, f"{dotted(entry.ident)} is a child catalog: it is listed, never changed")

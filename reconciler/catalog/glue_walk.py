@@ -43,7 +43,7 @@ class Walk:
         seen: dict[Ident, NamespaceEntry] = {}
         jobs: list[Callable[[], Iterator[Batch]]] = []
         for listed in self._containers(scope):
-            if isinstance(listed, NamespaceEntry) and isinstance(listed.raw, Container):
+            if isinstance(listed, NamespaceEntry) and listed.container:
                 seen.setdefault(listed.ident, listed)
             elif isinstance(listed, NamespaceEntry):
                 seen[listed.ident] = NamespaceEntry(listed.ident, listed.properties)
@@ -74,7 +74,7 @@ class Walk:
             return
         for ident in found:
             if self.all_catalogs or ident in names:
-                yield container(ident, {})
+                yield NamespaceEntry(ident, container=True)
                 yield from self._databases(ident)
                 yield from self._below(ident, wanted)
 
@@ -110,15 +110,6 @@ class Walk:
         doing = f"list the tables of {dotted(ident)}"
         arguments = {**arguments, "DatabaseName": ident[-1]}
         return self.api.pages(doing, "get_tables", "TableList", arguments, Code.NAMESPACE_NOT_FOUND)
-
-
-@dataclass(frozen=True, slots=True)
-class Container:
-    """What `raw` of a child catalog is: it can hold, it cannot be changed."""
-
-
-def container(ident: Ident, parameters: dict[str, str]) -> NamespaceEntry:
-    return NamespaceEntry(ident, parameters, Container())
 
 
 def chains(scope: Scope) -> frozenset[Ident]:

@@ -20,16 +20,12 @@ _OF_A_TABLE = {DESCRIPTION_KEY: "Description"}
 
 
 def namespace_entry(ident: Ident, database: Mapping[str, Any]) -> NamespaceEntry | BrokenEntry:
-    """`description` and `location` are the native fields; a parameter of that name shows where the field is empty."""
+    """`description` and `location` are the native fields; a parameter of that name shows where there is no field."""
     for key, what in (("TargetDatabase", "a resource link"), ("FederatedDatabase", "a federated database")):
         if database.get(key):
             message = f"{dotted(ident)} is {what}: what is behind it belongs to another catalog and is left alone"
             return BrokenEntry("Namespace", ident, Code.INVALID_INPUT, message)
-    properties = dict(database.get("Parameters") or {})
-    for key, native in _OF_A_DATABASE.items():
-        if database.get(native) is not None:
-            properties[key] = database[native]
-    return NamespaceEntry(ident, properties, database)
+    return NamespaceEntry(ident, _joined(database, _OF_A_DATABASE), database)
 
 
 def database_input(
@@ -49,9 +45,8 @@ def table_entry(ident: Ident, table: Mapping[str, Any], *, keep: bool = True) ->
     if not location:
         message = f"{dotted(ident)} is a Lance table without a location: set StorageDescriptor.Location"
         return BrokenEntry("Table", ident, Code.INVALID_TABLE_STATE, message)
-    properties = {k: v for k, v in (table.get("Parameters") or {}).items() if k != TABLE_TYPE}
-    if table.get("Description") is not None:
-        properties[DESCRIPTION_KEY] = table["Description"]
+    properties = _joined(table, _OF_A_TABLE)
+    properties.pop(TABLE_TYPE, None)
     columns = tuple(_column(c["Name"], c.get("Type"), c.get("Comment")) for c in storage.get("Columns") or ())
     return TableEntry(ident, location, properties, columns, raw=table if keep else None)
 
@@ -110,9 +105,23 @@ def changed_table_input(
     return table
 
 
+def _joined(live: Mapping[str, Any], fields: Mapping[str, str]) -> dict[str, str]:
+    """The opposite of `_divided`. An empty field is none, and yet it covers a parameter of its name."""
+    properties: dict[str, str] = dict(live.get("Parameters") or {})
+    for key, native in fields.items():
+        value = live.get(native)
+        if value is not None:
+            properties.pop(key, None)
+        if value:
+            properties[key] = value
+    return properties
+
+
 def _divided(properties: Mapping[str, str], live: Mapping[str, Any], fields: Mapping[str, str]) -> dict[str, Any]:
     """The properties as fields and parameters. A parameter that has the name of a field is another tool's: beside a
-    field that is set it is not shown and stays, and without one it is what is shown and stays while its value does."""
+    field that is set it is not shown and stays, and without one it is what is shown and stays while its value does.
+    A description that we remove from above such a parameter is left empty, so that theirs does not come out under it
+    (Glue takes no empty LocationUri)."""
     held = live.get("Parameters") or {}
     parameters = {k: v for k, v in properties.items() if k not in fields}
     made: dict[str, Any] = {"Parameters": parameters}
@@ -122,6 +131,8 @@ def _divided(properties: Mapping[str, str], live: Mapping[str, Any], fields: Map
             parameters[key] = held[key]
         if value is not None and (hidden or held.get(key) != value):
             made[native] = value
+        elif value is None and hidden and key in held and key == DESCRIPTION_KEY:
+            made[native] = ""
     return made
 
 

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from reconciler.catalog.lance_types import type_problem
-from reconciler.catalog.storage import holds_userinfo
+from reconciler.core.uris import holds_userinfo
 from reconciler.model.arrow import ArrowType
 from reconciler.model.capabilities import Capabilities
 from reconciler.model.change import Change, RenameNamespace, RenameTable

@@ -133,6 +133,9 @@ class IcebergStore:
                 names += client.views(at, ident).all()
         return names
 
+    def interrupted(self, ident: Ident) -> TableEntry | None:
+        return None
+
     def last_location(self, ident: Ident) -> str | None:
         home = self._capabilities.location_of(ident)
         return self._remembered.recall(home) if home is not None else None

@@ -67,8 +67,9 @@ class Places:
             raise CatalogError(
                 Code.INVALID_TABLE_STATE,
                 f"the data of {name} is gone: {location} holds neither a dataset nor the mark of a declared table. "
-                "Bring the folder back, or deregister the table; if it never had data, put an empty file "
-                f"{RESERVED} there",
+                "Bring the folder back. If it never had data (a run was killed right after it declared the table), put "
+                f"an empty file {RESERVED} there and apply again, or apply once with `state: absent` in its manifest "
+                "and then again without",
             )
 
     def _is_kept(self, storage: Storage, folder: str) -> bool:

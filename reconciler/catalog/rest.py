@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from reconciler.catalog.entry_catalog import EntryCatalog
 from reconciler.catalog.http import Auth, Http, Timeouts
 from reconciler.catalog.http_auth import ClientCredentials, bearer
-from reconciler.catalog.options import HEADER, STORAGE, address, number, required, text, tls, under
+from reconciler.catalog.options import HEADER, STORAGE, address, need_sendable, number, required, text, tls, under
 from reconciler.catalog.rest_api import RestApi, code_of
 from reconciler.catalog.rest_capabilities import DELIMITER, rest_capabilities
 from reconciler.catalog.rest_store import RestStore
@@ -49,7 +49,7 @@ def _headers(options: Mapping[str, str]) -> dict[str, str]:
     if key := text(options, "api_key"):
         headers["x-api-key"] = key
     for name, value in headers.items():
-        _need_sendable(f"{HEADER}{name}" if f"{HEADER}{name}" in options else "api_key", value)
+        need_sendable(f"{HEADER}{name}" if f"{HEADER}{name}" in options else "api_key", value)
     return headers
 
 
@@ -58,7 +58,7 @@ def _auth(options: Mapping[str, str]) -> Auth | None:
     if token and credential:
         raise CatalogError(Code.INVALID_INPUT, "spec.auth_token and spec.credential exclude each other: give one")
     if token:
-        _need_sendable("auth_token", token)
+        need_sendable("auth_token", token)
         return bearer(token)
     if not credential:
         return None
@@ -71,11 +71,3 @@ def _auth(options: Mapping[str, str]) -> Auth | None:
         max_retries=_retries(options),
         verify=tls(options),
     )
-
-
-def _need_sendable(key: str, value: str) -> None:
-    """The value is a secret: it is not repeated, and no library gets the chance to."""
-    if not value.isascii() or not value.isprintable():
-        raise CatalogError(
-            Code.INVALID_INPUT, f"spec.{key} holds a line break or a character that no HTTP header can carry"
-        )

@@ -10,11 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from reconciler.catalog.lance_types import type_problem
-from reconciler.catalog.storage import holds_userinfo
+from reconciler.core.uris import holds_userinfo
 from reconciler.model.arrow import ArrowType
 from reconciler.model.capabilities import Capabilities
 from reconciler.model.change import (
     Change,
+    DeclareTable,
     RenameNamespace,
     RenameTable,
     UpdateNamespace,
@@ -87,6 +88,14 @@ class RestCapabilities(Capabilities):
             return "the location holds a user name or a password (scheme://user:password@...): leave them out"
         if "://" not in location and not location.startswith(("/", "file:")):
             return f"the location {location!r} must be absolute, or a URI"
+        return None
+
+    def remark(self, change: Change) -> str | None:
+        if isinstance(change, DeclareTable) and change.location is not None and change.properties:
+            return (
+                "servers need not keep the properties of a table that is registered on data: our inventory has them, "
+                "and other clients may not see them"
+            )
         return None
 
     def refuses(self, change: Change) -> str | None:

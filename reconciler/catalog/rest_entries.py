@@ -6,16 +6,25 @@ from collections.abc import Mapping
 from typing import Any
 
 from reconciler.catalog.entries import BrokenEntry, NamespaceEntry, TableEntry
+from reconciler.catalog.marks import split
 from reconciler.catalog.rest_api import text_map
 from reconciler.catalog.rest_inventory import Record
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import Ident, Kind, dotted
 
+_ADOPTED = (
+    "it was adopted, and the Lance REST protocol shows nothing by which it could be told from one that somebody else "
+    "created since under the same name: drop it with the server's own client, if it is to go"
+)
+
 
 def namespace_entry(ident: Ident, properties: Mapping[str, str], record: Record | None) -> NamespaceEntry:
     """`raw` is what the server shows, without the inventory's marks."""
-    shown = record.applied_to(properties) if record is not None else properties
-    return NamespaceEntry(ident, shown, properties)
+    if record is None:
+        return NamespaceEntry(ident, properties, properties)
+    shown = record.applied_to(properties)
+    adopted = split(shown)[1].owner != split(properties)[1].owner
+    return NamespaceEntry(ident, shown, properties, lasting=_ADOPTED if adopted else None)
 
 
 def table_entry(ident: Ident, answer: Mapping[str, Any], record: Record | None) -> TableEntry | BrokenEntry:

@@ -57,6 +57,9 @@ class RestStore:
             names.discard(INVENTORY)
         return sorted(names)
 
+    def interrupted(self, ident: Ident) -> TableEntry | None:
+        return None
+
     def last_location(self, ident: Ident) -> str | None:
         record = self._inventory.find("Table", ident)
         return record.location if record is not None else None
@@ -72,13 +75,8 @@ class RestStore:
 
     def drop_namespace(self, entry: NamespaceEntry) -> None:
         """The server restricts; what it would do by default is not left to it alone."""
-        if split(entry.raw or {})[1].owner != split(entry.properties)[1].owner:
-            raise CatalogError(
-                Code.UNSUPPORTED,
-                f"namespace {dotted(entry.ident)} was adopted, and the Lance REST protocol shows nothing by which it "
-                "could be told from one that somebody else created since under the same name: it is left alone. "
-                "Drop it with the server's own client, if it is to go",
-            )
+        if entry.lasting:
+            raise CatalogError(Code.UNSUPPORTED, f"namespace {dotted(entry.ident)} is left alone: {entry.lasting}")
         names = self.inside(entry.ident)
         if names:
             raise CatalogError(

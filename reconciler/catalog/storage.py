@@ -15,8 +15,6 @@ from urllib.parse import quote, unquote, urlsplit
 
 from reconciler.model.errors import CatalogError, Code
 
-_CONTAINER_SCHEMES = frozenset({"abfs", "abfss", "wasb", "wasbs"})
-
 
 @dataclass(frozen=True, slots=True)
 class Listing:
@@ -90,16 +88,6 @@ def inside(path: str) -> str | None:
     if normal in (".", "") or normal.startswith(("../", "/")) or normal == "..":
         return None
     return normal
-
-
-def holds_userinfo(uri: str) -> bool:
-    """Azure's `abfss://container@account/...` is none."""
-    scheme, _, rest = uri.partition("://")
-    host, _, path = rest.partition("/")
-    if "@" not in host:
-        port = host.rpartition(":")[2]  # or the start of a password with a slash in it
-        return ":" in host and not host.endswith("]") and not port.isdecimal() and "@" in path
-    return not (scheme.lower() in _CONTAINER_SCHEMES and ":" not in host)
 
 
 def shown_root(root: str) -> str | None:

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from reconciler.catalog.lance_types import type_problem
-from reconciler.catalog.storage import holds_userinfo
 from reconciler.catalog.unity_columns import columns_of
+from reconciler.core.uris import holds_userinfo
 from reconciler.model.arrow import ArrowType, Field
 from reconciler.model.capabilities import Capabilities
 from reconciler.model.change import Change, RenameNamespace, RenameTable, SyncColumns, UpdateTable

@@ -3,7 +3,7 @@
 There is no update of a table, so a replacement is DELETE and POST. Before the DELETE the whole entry is written down
 (`unity_records`). A run that dies in between leaves a table that is not in the catalog while its data is: the next
 run attaches it by an ordinary declare, without an allow word, and what others had set on the entry comes from the
-record.
+record. The plan that was being applied knows the table from the record and can go on where it was cut.
 
 The server does not keep two writers of one name apart: within a process writes of one name take turns, and after a
 create the name is read again.
@@ -36,7 +36,7 @@ from reconciler.catalog.unity_entries import (
 from reconciler.catalog.unity_records import Records
 from reconciler.catalog.unity_walk import UnityWalk, duplicates
 from reconciler.model.errors import CatalogError, Code
-from reconciler.model.ident import Ident, dotted
+from reconciler.model.ident import Ident, Kind, dotted
 from reconciler.model.observed import Scope
 from reconciler.model.state import Column, Marks
 
@@ -98,7 +98,7 @@ class UnityStore:
                 return NamespaceEntry(ident) if self.client.catalog(ident[0]) is not None else None
             wire = self.client.schema(ident)
         except CatalogError as error:
-            return _broken("Namespace", ident, error)
+            return self._duplicates("Namespace", ident, error) or _broken("Namespace", ident, error)
         return namespace_entry(ident, wire) if wire is not None else None
 
     def table(self, ident: Ident) -> TableEntry | BrokenEntry | None:
@@ -111,8 +111,7 @@ class UnityStore:
             if wire is not None:
                 return self._entry(ident, wire)
         except CatalogError as error:
-            count = self._count(ident) if error.code is Code.INTERNAL else 0
-            return duplicates(ident, count) if count > 1 else _broken("Table", ident, error)
+            return self._duplicates("Table", ident, error) or _broken("Table", ident, error)
         if ident in self._removed:
             raise self._removed[ident]
         return None
@@ -136,11 +135,15 @@ class UnityStore:
                 break
         return wire
 
-    def _count(self, ident: Ident) -> int:
-        """How many tables of that name the listing shows: with two, the server fails on every other question."""
+    def _duplicates(self, kind: Kind, ident: Ident, error: CatalogError) -> BrokenEntry | None:
+        """With two objects of one name the server fails on every question but the listing."""
+        if error.code is not Code.INTERNAL or len(ident) < 2:
+            return None
         with suppress(CatalogError):
-            return sum(w.get("name") == ident[2] for page in self.client.inside("tables", ident[:2]) for w in page)
-        return 0
+            pages = self.client.schemas(ident[0]) if len(ident) == 2 else self.client.inside("tables", ident[:2])
+            count = sum(w.get("name") == ident[-1] for page in pages for w in page)
+            return duplicates(kind, ident, count) if count > 1 else None
+        return None
 
     def inside(self, ident: Ident) -> Sequence[str]:
         if len(ident) == 1:
@@ -151,11 +154,20 @@ class UnityStore:
         cut = self.records.replaced(ident) or {}
         return cut.get("storage_location") or self.records.detached(ident) or self._capabilities.location_of(ident)
 
+    def interrupted(self, ident: Ident) -> TableEntry | None:
+        cut = self.records.replaced(ident)
+        if cut is None or self.client.table(ident) is not None:
+            return None
+        entry = table_entry(ident, cut, self.records.marks(str(cut.get("table_id"))))
+        return entry if isinstance(entry, TableEntry) else None
+
     # namespaces
 
     def create_namespace(self, ident: Ident, properties: Mapping[str, str]) -> None:
         self._need_known(ident, "Namespace")
-        self.client.create_schema(schema_body(ident, properties))
+        with self._turn(ident):
+            self.client.create_schema(schema_body(ident, properties))
+            self._check_single("Namespace", ident)
 
     def update_namespace(self, entry: NamespaceEntry, properties: Mapping[str, str]) -> None:
         self.client.update_schema(entry.ident, schema_update(entry, properties))
@@ -184,7 +196,7 @@ class UnityStore:
                 self.client.create_table(table_body(ident, location, properties, columns))
             else:
                 self._bring_back(ident, cut, location, properties, columns)
-            self._check_single(ident)
+            self._check_single("Table", ident)
 
     def _bring_back(
         self,
@@ -222,7 +234,7 @@ class UnityStore:
         with self._turn(ident):
             self._remove(ident, old)
             self._make_again(ident, old, replacement(entry, properties, columns))
-            self._check_single(ident)
+            self._check_single("Table", ident)
             self._ended(ident, old, marks=True)
             if kept:
                 self._kept[ident] = kept
@@ -316,11 +328,11 @@ class UnityStore:
             self.records.forget_marks(str(entry.raw.get("table_id")))
             self.records.end(ident)
 
-    def _check_single(self, ident: Ident) -> None:
+    def _check_single(self, kind: Kind, ident: Ident) -> None:
         """Two processes that create one name at the same time both succeed on this server."""
-        found = None
+        found: object = None
         with suppress(CatalogError):  # the caller reads it again in any case
-            found = self.table(ident)
+            found = self.namespace(ident) if kind == "Namespace" else self.table(ident)
         if isinstance(found, BrokenEntry) and found.code is Code.INVALID_TABLE_STATE:
             raise CatalogError(found.code, found.message)
 

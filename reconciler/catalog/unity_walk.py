@@ -17,7 +17,7 @@ from reconciler.catalog.unity_entries import namespace_entry, table_entry
 from reconciler.catalog.unity_records import Records, marks_file
 from reconciler.core.globs import matcher
 from reconciler.model.errors import CatalogError, Code
-from reconciler.model.ident import Ident, dotted, parent
+from reconciler.model.ident import Ident, Kind, dotted, parent
 from reconciler.model.observed import Gap, Scope
 from reconciler.model.state import OWNER_KEY
 
@@ -45,9 +45,12 @@ class UnityWalk:
                 if first:
                     yield NamespaceEntry((self._catalog,))
                     first = False
-                for wire in page:
-                    ident = (self._catalog, str(wire["name"]))
-                    entry = namespace_entry(ident, wire)
+                for name, wires in groupby(page, key=lambda w: str(w["name"])):
+                    ident, same = (self._catalog, name), list(wires)
+                    if len(same) > 1:
+                        yield duplicates("Namespace", ident, len(same))
+                        continue
+                    entry = namespace_entry(ident, same[0])
                     yield NamespaceEntry(ident, entry.properties)
                     if ignored(ident) and ignored((*ident, _ANY_NAME)):
                         continue
@@ -84,7 +87,7 @@ class UnityWalk:
 
     def _table(self, ident: Ident, same: list[Wire], files: frozenset[str]) -> Listed:
         if len(same) > 1:
-            return duplicates(ident, len(same))
+            return duplicates("Table", ident, len(same))
         table_id = str(same[0].get("table_id"))
         try:
             marks = self._records.marks(table_id) if marks_file(table_id) in files else None
@@ -105,11 +108,12 @@ class UnityWalk:
             yield [Gap(ident, error.code, error.message)]
 
 
-def duplicates(ident: Ident, count: int) -> BrokenEntry:
+def duplicates(kind: Kind, ident: Ident, count: int) -> BrokenEntry:
+    what = "schemas" if kind == "Namespace" else "tables"
     return BrokenEntry(
-        "Table",
+        kind,
         ident,
         Code.INVALID_TABLE_STATE,
-        f"the server holds {count} tables named {dotted(ident)}, made by writers that ran at the same time: it can "
+        f"the server holds {count} {what} named {dotted(ident)}, made by writers that ran at the same time: it can "
         "neither read nor drop them, remove all but one in its database",
     )

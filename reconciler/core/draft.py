@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from reconciler.core.options import PlanOptions
 from reconciler.core.world import after_table_change
@@ -77,7 +77,8 @@ class Drafter:
         self, change: c.Change, risk: Risk, reason: str, before: Json = None, allow_word: str | None = None
     ) -> bool:
         """Judges the change and, when it may run, applies it to `now`. True when later proposals may build on it."""
-        verdict, word, why = self._judge(change, reason, allow_word)
+        remark = self.context.capabilities.remark(change)
+        verdict, word, why = self._judge(change, f"{reason}; {remark}" if remark else reason, allow_word)
         moves = isinstance(change, (c.RenameTable, c.RenameNamespace))
         expected: Finding = Absent() if moves else self.now
         goes_on = verdict == "allowed" or self.block is not None
@@ -159,7 +160,7 @@ def _after(now: Finding, change: c.Change, unread: bool) -> tuple[Finding, ...]:
             properties = now.state.properties
             if isinstance(change, c.UpdateNamespace):
                 properties = {k: v for k, v in {**properties, **change.set}.items() if k not in change.unset}
-            return (Present(NamespaceState(properties, change.marks)),)
+            return (Present(replace(now.state, properties=properties, marks=change.marks)),)
         case c.RenameNamespace() | c.RenameTable():
             return (now,)
         case c.DropNamespace():

@@ -22,7 +22,7 @@ from reconciler.core.plan_places import Places, leaving, nowhere, taken
 from reconciler.core.plan_renames import later_names, move_block, namespace_renames
 from reconciler.core.plan_table import Shared, new_location, plan_table
 from reconciler.core.world import World
-from reconciler.model.capabilities import Capabilities, is_container
+from reconciler.model.capabilities import Capabilities, is_container, is_service_level
 from reconciler.model.change import RenameNamespace, RenameTable
 from reconciler.model.desired import CatalogSpec, DesiredNamespace, DesiredObject, DesiredTable
 from reconciler.model.diagnostic import Diagnostic
@@ -202,6 +202,9 @@ class _Planner:
         above = self.world.namespaces.get(parent(want.ident))
         if block is None and isinstance(above, Unreadable):
             block = Block(UNREADABLE, f"namespace {dotted(parent(want.ident))} cannot be read: {above.message}")
+        if block is None and kind == "Table" and is_service_level(above):
+            why = f"{dotted(parent(want.ident))} holds namespaces only: a table cannot be in it"
+            block = Block("", why, "unsupported")
         if block is None and not self.world.has_parent(want.ident):
             self._no_parent(want)
             block = parent_block(f"namespace {dotted(parent(want.ident))}")
@@ -297,7 +300,7 @@ class _Planner:
         for ident in sorted(self.world.namespaces):
             if ident in self.namespaces or not self._ours(self.world.namespaces.get(ident), ident):
                 continue
-            if not is_container(self.context.capabilities.ident_problem, ident):
+            if not is_container(self.context.capabilities.ident_problem, ident, self.world.namespaces[ident]):
                 if not (self.options.prune and ident in needed):
                     out["Namespace"].append(ident)
                 else:

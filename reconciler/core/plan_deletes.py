@@ -17,7 +17,7 @@ from reconciler.model.diagnostic import Source
 from reconciler.model.ident import Ident
 from reconciler.model.observed import Present, Snapshot, Unreadable
 from reconciler.model.plan import INCOMPLETE, NOT_EMPTY, THRESHOLD, UNREADABLE
-from reconciler.model.state import UNKNOWN, Marks, TableState
+from reconciler.model.state import UNKNOWN, NamespaceState, TableState
 
 MIN_OWNED_FOR_PERCENT = 10
 
@@ -59,9 +59,11 @@ def plan_namespace_delete(context: Context, world: World, snapshot: Snapshot, re
     if isinstance(found, Unreadable):
         return _refused(context, change, removal, found)
     assert isinstance(found, Present)
-    marks: Marks = found.state.marks
+    assert isinstance(found.state, NamespaceState)
     inside = world.children(removal.ident)
-    block = removal.block or delete_block(context, marks) or _gap(snapshot, removal.ident)
+    block = removal.block or delete_block(context, found.state.marks) or _gap(snapshot, removal.ident)
+    if block is None and found.state.lasting:
+        block = Block("", found.state.lasting, "unsupported")
     if block is None and inside:
         block = Block(NOT_EMPTY, f"it still holds {listing(inside)}, and nothing is ever dropped with its content")
     d = Drafter(context, removal.source, found, removal.allow | context.options.allow, block)

@@ -6,12 +6,17 @@ from reconciler.core.diff_properties import MapDiff, diff_map, ignored_paths
 from reconciler.core.draft import Block, Context, Drafter
 from reconciler.core.ownership import standing
 from reconciler.core.text import changed_keys
+from reconciler.model.capabilities import is_service_level
 from reconciler.model.change import AdoptNamespace, CreateNamespace, UpdateNamespace
 from reconciler.model.codec import marks_json
 from reconciler.model.desired import DesiredNamespace
 from reconciler.model.observed import Absent, Finding, Present, Unreadable
 from reconciler.model.plan import UNREADABLE, Json
 from reconciler.model.state import EMPTY, Marks, NamespaceState
+
+_CONTAINER = Block(
+    "", "it is a level of the service itself, which is never changed: leave its manifest out", "unsupported"
+)
 
 
 def plan_namespace(context: Context, want: DesiredNamespace, found: Finding, block: Block | None) -> Drafter:
@@ -28,12 +33,16 @@ def plan_namespace(context: Context, want: DesiredNamespace, found: Finding, blo
         marks = Marks(context.owner, bool(want.protect), applied)
         properties = {k: want.properties[k] for k in applied}
         d.propose(CreateNamespace(want.ident, properties, marks), "safe", "not in the catalog yet")
+    elif is_service_level(found):
+        if want.properties or want.protect is not None:
+            before: Json = {"properties": dict.fromkeys(want.properties), "marks": marks_json(Marks())}
+            d.refuse(UpdateNamespace(want.ident, want.properties, (), Marks()), "metadata", _CONTAINER, before)
     elif isinstance(found, Present) and isinstance(found.state, NamespaceState):
         _existing(d, want, found.state, ignored, holds)
     if not holds and not isinstance(found, Unreadable):
         cannot = diff_map(want.properties, EMPTY, (), ignored, "properties")
         marks = d.namespace.marks if isinstance(d.now, Present) else Marks(context.owner)
-        before: Json = {"properties": cannot.before(EMPTY), "marks": marks_json(marks)}
+        before = {"properties": cannot.before(EMPTY), "marks": marks_json(marks)}
         if cannot:
             d.propose(UpdateNamespace(want.ident, cannot.set, (), marks), "metadata", "properties differ", before)
     return d

@@ -41,7 +41,8 @@ class Places:
                     return _unseen(UNREADABLE, f"{dotted(ident)} cannot be read ({finding.message}), and it")
         for ident in sorted(self._snapshot.hidden_unread):
             return _unseen(
-                INCOMPLETE, f"{dotted(ident)} is ignored, so its place is not known (see `management.ignore`), and it"
+                INCOMPLETE,
+                f"{dotted(ident)} is ignored and its place could not be read (see `management.ignore`), and it",
             )
         return None
 

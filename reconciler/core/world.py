@@ -96,7 +96,7 @@ class World:
             case c.UpdateNamespace():
                 state = self._namespace(ident)
                 properties = edited(state.properties, change.set, change.unset)
-                self.namespaces[ident] = Present(NamespaceState(properties, change.marks))
+                self.namespaces[ident] = Present(replace(state, properties=properties, marks=change.marks))
             case c.RenameNamespace():
                 self._namespace(change.source)
                 self._need_room(ident)

@@ -18,6 +18,7 @@ from reconciler.model.change import (
     DropNamespace,
     RenameNamespace,
     RenameTable,
+    ReplaceTable,
 )
 from reconciler.model.ident import Ident, ObjectKey, parent
 from reconciler.model.observed import Absent, Detached, Finding, Present, Unreadable
@@ -57,9 +58,17 @@ class Link:
             return "after"
         if _is(self.expect, live.finding, live.children):
             return "before"
+        if self._was_cut(live.finding):
+            return "between"
         if any(f in self.via for v in _views(live.finding) for f in prints_of(v, None)):
             return "between"
         return "elsewhere"
+
+    def _was_cut(self, finding: Finding) -> bool:
+        """An entry that is replaced is gone for a moment. Only a record of what it was tells that from a table that
+        somebody took out of the catalog."""
+        cut = finding.cut if isinstance(finding, Detached) and isinstance(self.step.change, ReplaceTable) else None
+        return cut is not None and _is(self.expect, Present(cut), None)
 
     def holds_after(self, finding: Finding) -> bool:
         return (self.leaves and isinstance(finding, (Absent, Detached))) or _is(self.yields, finding, None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
@@ -9,6 +10,7 @@ from reconciler.catalog.base import Catalog
 from reconciler.core.globs import matcher
 from reconciler.core.uris import place_of
 from reconciler.model.capabilities import Capabilities
+from reconciler.model.errors import CatalogError
 from reconciler.model.ident import Ident
 from reconciler.model.observed import (
     Absent,
@@ -39,8 +41,24 @@ def observe(
     Ignored objects are not reported, but they are remembered as `hidden`: a namespace that holds one is not empty and
     must never be planned as droppable, and the data of an ignored table is that table's. `clean` takes secrets out of
     what a library said.
+
+    Where ignored tables are is asked only when it matters: when a table is to get back to its data, which may be theirs
+    by now. Then the catalog is listed once more, without `ignore` and without opening anything.
     """
     ignored = matcher(tuple(dict.fromkeys((*scope.ignore, *ignore))))
+    seen = _collected(catalog, scope, ignored, clean)
+    if not seen.hidden_unread or not any(isinstance(f, Detached) for f in seen.tables.values()):
+        return seen
+    with contextlib.suppress(CatalogError):  # Then it stays unknown, and says so.
+        whole = _collected(catalog, Scope(namespaces=scope.namespaces), ignored, clean)
+        unread = {g.ident for g in whole.gaps} | whole.hidden_unread
+        return replace(seen, hidden_places=whole.hidden_places, hidden_unread=frozenset(unread))
+    return seen
+
+
+def _collected(
+    catalog: Catalog, scope: Scope, ignored: Callable[[Ident], bool], clean: Callable[[str], str]
+) -> Snapshot:
     namespaces: dict[Ident, Present | Unreadable] = {}
     tables: dict[Ident, Present | Detached | Unreadable] = {}
     gaps: list[Gap] = []
@@ -55,7 +73,7 @@ def observe(
             continue
         if isinstance(found, Occupied):
             hidden.add(found.ident)
-            if ignored(found.ident):
+            if scope.ignore and ignored(found.ident):
                 unread.add(found.ident)  # Named by the catalog, not read: it may be a table.
             continue
         if isinstance(found, Gap):
@@ -90,7 +108,7 @@ def observe(
         tuple(sorted(gaps, key=lambda g: (g.ident, g.code, g.message))),
         frozenset(hidden),
         dict(sorted(places.items())),
-        frozenset(unread | _unseen(closed, {*tables, *places}, ignored)),
+        frozenset(unread | (_unseen(closed, {*tables, *places}, ignored) if scope.ignore else set())),
         _chosen(catalog.capabilities, {i: tables[i] for i in sorted(scope.detail) if i in tables}),
         tuple(sorted(lacks, key=lambda u: (u.ident, u.change))),
     )

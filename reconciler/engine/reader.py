@@ -6,9 +6,10 @@ import threading
 from collections.abc import Collection, Iterable, Mapping
 
 from reconciler.catalog.base import Catalog
+from reconciler.engine.observe import observe
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import Ident, Kind, dotted
-from reconciler.model.observed import Finding, Scope
+from reconciler.model.observed import Finding, Scope, Snapshot
 
 Key = tuple[Kind, Ident]
 
@@ -54,6 +55,16 @@ class Reader:
         """Raises CatalogError only."""
         try:
             return tuple(self._catalog.children(ident))
+        except CatalogError:
+            raise
+        except Exception as error:
+            raise bug(error) from error
+
+    def listing(self, namespaces: frozenset[Ident]) -> Snapshot:
+        """The whole catalog now, without its datasets; of one with many parts those that these namespaces are in.
+        Raises CatalogError only."""
+        try:
+            return observe(self._catalog, Scope(namespaces=namespaces))
         except CatalogError:
             raise
         except Exception as error:

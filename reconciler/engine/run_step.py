@@ -16,7 +16,7 @@ from reconciler.engine.retry import Retry
 from reconciler.model.change import DropNamespace, ReplaceTable
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import ObjectKey
-from reconciler.model.observed import Finding, Present, Scope
+from reconciler.model.observed import Detached, Finding, Present, Scope
 from reconciler.model.plan import Step
 from reconciler.model.report import Status, StepError, StepResult
 from reconciler.model.state import DatasetState, TableState
@@ -142,16 +142,20 @@ def _place(step: Step, links: Sequence[Link], lives: Lives, tools: Tools) -> Pla
 def _settled(
     step: Step, links: Sequence[Link], lives: Lives, tools: Tools, patience: Sequence[float] = PATIENCE
 ) -> tuple[Place, Lives]:
-    """Where the objects are. One that is nowhere may be in the middle of another run's write: it is read again, for a
-    short while, before that is believed. Raises CatalogError."""
+    """Where the objects are. One that is nowhere, or whose entry is being replaced, may be in the middle of another
+    run's write: it is read again, for a short while, before that is believed. Raises CatalogError."""
     place = _place(step, links, lives, tools)
     for wait in patience:
-        if place != "elsewhere" or tools.retry.stopped():
+        if (place != "elsewhere" and not _any_cut(lives)) or tools.retry.stopped():
             break
         tools.retry.sleep(wait)
         lives = read_live(links, tools)
         place = _place(step, links, lives, tools)
     return place, lives
+
+
+def _any_cut(lives: Lives) -> bool:
+    return any(isinstance(live.finding, Detached) and live.finding.cut is not None for live in lives.values())
 
 
 def _write_until_it_holds(step: Step, links: Sequence[Link], tools: Tools, attempts: _Attempts) -> Ended:

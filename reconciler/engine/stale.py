@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from reconciler.core.plan_renames import Renames, earlier_names
 from reconciler.engine.chain import RENAMES, Link, Live, children_at_the_drop, describe, drops, links_of, position
+from reconciler.engine.holders import data_in_use
 from reconciler.engine.reader import Key, Reader
 from reconciler.engine.retry import Retry
 from reconciler.engine.room import pending, rivals, taken
@@ -51,12 +52,16 @@ def check(
         by_catalog.setdefault(key.catalog, []).append(key)
     live: dict[ObjectKey, Live] = {}
     in_the_way: dict[ObjectKey, Present | Unreadable] = {}
+    in_use: dict[ObjectKey, str] = {}
 
     def look(catalog: str) -> None:
         try:
             seen, there = _look(by_catalog[catalog], chains, readers[catalog], retries[catalog])
             live.update(seen)
             in_the_way.update(there)
+            used, unseen = data_in_use(seen, chains, readers[catalog], retries[catalog])
+            in_use.update(used)
+            result.unreadable.extend(unseen)
         except CatalogError as error:
             result.unreadable.append(f"catalog {catalog} cannot be read: {error.message}")
 
@@ -68,6 +73,8 @@ def check(
     for key in sorted(live):
         if key in in_the_way:
             _judge_rival(key, in_the_way[key], result)
+        elif key in in_use:
+            result.changed.append(f"{key}: {in_use[key]}")
         else:
             _judge(key, chains[key], live[key], held, result)
     for key in sorted(live):

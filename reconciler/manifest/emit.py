@@ -78,7 +78,7 @@ def export(
     )
     parts = [_dump(catalog_document(catalog))] if with_catalog else []
     for ident, found in sorted(snapshot.namespaces.items()):
-        if not is_container(writer.ident_problem, ident):
+        if not is_container(writer.ident_problem, ident, found):
             parts.append(writer.object("Namespace", ident, found))
     for ident, table in sorted(snapshot.tables.items()):
         parts.append(writer.object("Table", ident, table, snapshot.chosen_places.get(ident)))

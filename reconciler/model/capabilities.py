@@ -7,13 +7,23 @@ from collections.abc import Callable, Sequence
 from reconciler.model.arrow import ArrowType, Field
 from reconciler.model.change import Change
 from reconciler.model.ident import Ident, Kind
-from reconciler.model.state import Column
+from reconciler.model.observed import Finding, Present
+from reconciler.model.state import Column, NamespaceState
 
 
-def is_container(ident_problem: Callable[[Kind, Ident], str | None], ident: Ident) -> bool:
+def is_container(
+    ident_problem: Callable[[Kind, Ident], str | None], ident: Ident, found: Finding | None = None
+) -> bool:
     """True for a level that is always there and holds what can be declared, but cannot be declared itself: a warehouse,
-    a Unity catalog. It can be a parent; it is never ours, never an orphan, never imported."""
-    return ident_problem("Namespace", ident) is not None and ident_problem("Namespace", (*ident, "x")) is None
+    a Unity catalog, a child catalog of Glue. It can be a parent; it is never ours, never an orphan, never imported.
+    Where the name does not tell (Glue), what was found does."""
+    return is_service_level(found) or (
+        ident_problem("Namespace", ident) is not None and ident_problem("Namespace", (*ident, "x")) is None
+    )
+
+
+def is_service_level(found: Finding | None) -> bool:
+    return isinstance(found, Present) and isinstance(found.state, NamespaceState) and found.state.container
 
 
 class Capabilities:
@@ -61,6 +71,10 @@ class Capabilities:
     def holds_properties(self, kind: Kind, ident: Ident) -> bool:
         """False when the object cannot hold the user's properties at all (our marks always find a place)."""
         return True
+
+    def remark(self, change: Change) -> str | None:
+        """What whoever reads the plan should know about this change here; it is added to the step's reason."""
+        return None
 
     def refuses(self, change: Change) -> str | None:
         """Why this change cannot be done on this backend, or None. Such a step is `unsupported`, never tried."""

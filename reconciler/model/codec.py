@@ -209,6 +209,11 @@ def finding_json(finding: Finding) -> dict[str, Json]:
             return {"absent": True}
 
 
+def namespace_from(value: Mapping[str, Any]) -> NamespaceState:
+    marks = marks_from(value.get("marks", {}))
+    return NamespaceState(dict(value.get("properties", {})), marks, bool(value.get("container")), value.get("lasting"))
+
+
 def snapshot_from(value: Mapping[str, Any]) -> Snapshot:
     """Reads the `live.json` of a golden case: `{"namespaces": {"a.b": …}, "tables": {…}, "gaps": […],
     "unsupported": […]}`; the keys are dotted or JSON lists."""
@@ -219,11 +224,7 @@ def snapshot_from(value: Mapping[str, Any]) -> Snapshot:
     namespaces: dict[tuple[str, ...], Present | Unreadable] = {}
     tables: dict[tuple[str, ...], Present | Detached | Unreadable] = {}
     for text, v in value.get("namespaces", {}).items():
-        namespaces[ident(text)] = (
-            _unreadable(v["unreadable"])
-            if "unreadable" in v
-            else Present(NamespaceState(dict(v.get("properties", {})), marks_from(v.get("marks", {}))))
-        )
+        namespaces[ident(text)] = _unreadable(v["unreadable"]) if "unreadable" in v else Present(namespace_from(v))
     for text, v in value.get("tables", {}).items():
         if "unreadable" in v:
             tables[ident(text)] = _unreadable(v["unreadable"])

@@ -28,6 +28,9 @@ class Detached:
 
     location: str
     dataset: DatasetState
+    cut: TableState | None = field(default=None, compare=False)
+    """What it was in the catalog when a replacement of its entry was cut in the middle: the plan that replaces it can
+    go on. Never part of a fingerprint."""
 
 
 @dataclass(frozen=True, slots=True)

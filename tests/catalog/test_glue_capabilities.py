@@ -113,6 +113,7 @@ def test_schemas_that_cannot_be_shown() -> None:
         ("Namespace", "table_type", "x", True),
         ("Table", "description", "d" * 2048, True),
         ("Table", "description", "d" * 2049, False),
+        ("Table", "description", "", False),
         ("Namespace", "description", "d" * 2049, False),
         ("Namespace", "location", "s3://b/x", True),
         ("Namespace", "location", "", False),

@@ -43,6 +43,22 @@ def test_parameters_of_others_that_are_named_like_a_field_stay(account: Account)
     assert (table["Description"], table["Parameters"]["description"]) == ("new", "theirs")
 
 
+def test_a_description_that_is_removed_does_not_uncover_a_parameter_of_others(account: Account) -> None:
+    theirs = {"description": "theirs", "location": "their place"}
+    account.make_database(Description="shown", Parameters=theirs)
+    account.make_table(Description="shown", Parameters={"table_type": "lance", **theirs})
+    catalog = account.connect()
+    for more in ({}, {"a": "1"}):  # and it stays covered
+        apply(catalog, c.UpdateNamespace(("db",), more, ("description",), OURS))
+        apply(catalog, c.UpdateTable(T, more, ("description",), OURS))
+        for kind, ident in (("Namespace", ("db",)), ("Table", T)):
+            finding = found(catalog, kind, ident)  # type: ignore[arg-type]
+            assert isinstance(finding, Present)
+            assert finding.state.properties == {"location": "their place", **more}
+    for live in (account.database(), account.table()):
+        assert live["Parameters"]["description"] == "theirs"
+
+
 def test_a_parameter_that_is_shown_is_not_moved_by_another_change(account: Account) -> None:
     account.make_database(Parameters={"description": "old way", "location": "s3://b/x"})
     account.make_table(Parameters={"table_type": "lance", "description": "old way"})

@@ -12,6 +12,7 @@ import lance
 import lance_namespace as ln
 import pyarrow as pa
 import pytest
+from cli.cli_runs import reconciler, table, write
 from rest_support import US, WRITE, Rig, rig
 from servers.proxy import answer, before, cut_answer, cut_before
 
@@ -170,6 +171,19 @@ def test_a_namespace_that_only_a_record_makes_ours_is_not_dropped(rig: Rig, befo
     assert rig.catalog.children(()) == ["n"]
 
 
+def test_the_plan_knows_that_an_adopted_namespace_stays(rig: Rig) -> None:
+    rig.namespace("made")
+    rig.apply(c.UpdateNamespace(("made",), {}, (), PROTECTED))
+    rig.stranger.create_namespace(ln.CreateNamespaceRequest(id=["found"]))
+    rig.apply(c.AdoptNamespace(("found",), US))
+    found, made = state(rig, "Namespace", "found"), state(rig, "Namespace", "made")
+    assert isinstance(found, NamespaceState)
+    assert isinstance(made, NamespaceState)
+    assert "was adopted" in (found.lasting or "")
+    assert made.lasting is None
+    assert rig.scan()["Namespace", ("found",)].finding.state.lasting == found.lasting
+
+
 def test_a_namespace_with_anything_inside_is_not_dropped(rig: Rig) -> None:
     rig.namespace("n")
     rig.table("n", "t", data=False)
@@ -296,13 +310,34 @@ def test_the_servers_only_declared_does_not_tell_lost_data_from_none(rig: Rig, h
     assert asked.is_only_declared is True
     finding = rig.find("Table", "n", "ü")
     assert isinstance(finding, Unreadable)
-    assert "if it never had data, put an empty file .lance-reserved there" in finding.message
+    assert "If it never had data" in finding.message
+    assert "put an empty file .lance-reserved there and apply again" in finding.message
     place = Path(normal(asked.location))
     place.mkdir()
     (place / ".lance-reserved").touch()
     declared = state(rig, "Table", "n", "ü")
     assert isinstance(declared, TableState)
     assert (declared.dataset, declared.marks) == (None, US)
+
+
+def test_a_declare_that_a_kill_left_without_a_marker_is_mended_by_the_manifest_alone(rig: Rig, tmp_path: Path) -> None:
+    """The other way that the message names: no access to the storage is needed."""
+    head = (
+        "apiVersion: reconciler.lance/v1\nkind: Catalog\nmetadata: {name: lake}\n"
+        f"spec: {{type: rest, uri: '{rig.server}', management: {{owner: team-a}}}}\n"
+    )
+    rig.namespace("n")
+    rig.catalog.store.create_table(("n", "ü"), None, {"reconciler.owner": "team-a"}, None)
+    wanted = table("n", "ü")
+    done = reconciler(tmp_path, "apply", write(tmp_path, head, wanted), "--yes")
+    assert done.code == 3, done.out + done.err
+    assert "apply once with `state: absent`" in done.out
+    gone = wanted[: wanted.index("spec:")] + "spec: {state: absent}\n"
+    for document in (gone, wanted):
+        done = reconciler(tmp_path, "apply", write(tmp_path, head, document), "--yes")
+        assert done.code == 0, done.out + done.err
+    assert isinstance(state(rig, "Table", "n", "ü"), TableState)
+    assert reconciler(tmp_path, "plan", tmp_path / "m.yaml", "--detailed-exitcode").code == 0
 
 
 def test_a_strangers_declared_table_gets_no_marker_of_ours(rig: Rig) -> None:

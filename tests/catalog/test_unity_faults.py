@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from contract.outsider_unity import UnityOutsider, endpoint, unity_site
 from servers.proxy import Fault, Proxy, Request, answer, cut_answer, cut_before, delay, reset_after, truncate
 
 from reconciler.catalog import unity_store
+from reconciler.catalog.base import WriteContext
 from reconciler.catalog.entry_catalog import EntryCatalog
 from reconciler.catalog.http import Timeouts
 from reconciler.catalog.unity import connect
@@ -22,7 +24,7 @@ from reconciler.catalog.unity_store import UnityStore
 from reconciler.engine.observe import observe
 from reconciler.model import change as c
 from reconciler.model.errors import CatalogError, Code
-from reconciler.model.observed import Scope
+from reconciler.model.observed import Scope, Unreadable
 
 FAULTS: dict[str, Fault] = {
     "cut_answer": cut_answer,
@@ -206,6 +208,24 @@ def test_a_table_that_may_not_be_read_is_unreadable(behind: Behind) -> None:
     entry = store.table(lake.t("t"))
     assert entry is not None
     assert (entry.code, entry.kind) == (Code.PERMISSION_DENIED, "Table")  # type: ignore[union-attr]
+
+
+def test_two_schemas_of_one_name_are_one_broken_schema_and_their_maker_is_told(behind: Behind) -> None:
+    """The server's database has nothing against it. It then fails on every question but the listing."""
+    catalog, ident = behind.open(max_retries="0"), behind.lake.ns("twice")
+    both = json.dumps({"schemas": [{"name": "twice", "catalog_name": ident[0], "properties": {}}] * 2})
+    behind.proxy.fault(answer(200, both), method="GET", path=r"/schemas\?", times=None)
+    behind.proxy.fault(
+        answer(500, '{"error_code": "INTERNAL", "message": "Query did not return a unique result"}'),
+        method="GET", path=r"/schemas/.*twice$", times=None,
+    )  # fmt: skip
+    with pytest.raises(CatalogError, match=r"holds 2 schemas named .*\.twice") as caught:
+        catalog.apply(c.CreateNamespace(ident, {}, OURS), WriteContext())
+    assert caught.value.code is Code.INVALID_TABLE_STATE
+    (read,) = catalog.read([("Namespace", ident)], Scope())
+    for finding in (read.finding, observe(catalog, Scope()).namespaces[ident]):
+        assert isinstance(finding, Unreadable)
+        assert "holds 2 schemas" in finding.message
 
 
 def test_an_endless_page_is_an_error(behind: Behind) -> None:

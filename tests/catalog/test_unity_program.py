@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,8 +11,8 @@ from typing import Any
 import lance
 import pytest
 from catalog.unity_support import N, T, Unity, fresh_unity
-from cli.cli_runs import check_schema, reconciler
-from servers.proxy import Proxy
+from cli.cli_runs import check_schema, command, environment, reconciler
+from servers.proxy import Exchange, Proxy
 from servers.tls import authority
 
 from reconciler.model.errors import CatalogError
@@ -75,6 +77,53 @@ def test_from_the_manifest_to_the_table_and_back(unity: Unity, tmp_path: Path) -
     runs.append(reconciler(tmp_path, "plan", tmp_path / "imported", "--detailed-exitcode", env=env))
     assert runs[-1].code == 0, runs[-1].out + runs[-1].err
     assert all(TOKEN not in run.out + run.err + imported for run in runs)
+
+
+@pytest.mark.slow
+def test_a_saved_plan_goes_on_where_a_kill_cut_the_replacement(unity: Unity, tmp_path: Path) -> None:
+    """DELETE has landed, POST has not: what the entry was is in the record, so this is still the plan's own work."""
+    with Proxy(unity.server.endpoint) as proxy:
+        head = catalog(unity).replace(unity.server.endpoint, proxy.endpoint)
+        file = tmp_path / "m.yaml"
+        file.write_text(head + SCHEMA + TABLE % (1, ""))
+        assert reconciler(tmp_path, "apply", "--yes", file).code == 0
+        unity.wire()["properties"]["theirs"] = "x"
+        file.write_text(head + SCHEMA + TABLE % (2, ", {name: more, type: string}"))
+        saved = ("apply", "--yes", "--plan", "plan.json", "--report", "report.json")
+        assert reconciler(tmp_path, "plan", file, "--allow", "replace_table", "-o", "plan.json").code == 0
+        running: list[subprocess.Popen[bytes]] = []
+
+        async def kill(exchange: Exchange) -> None:
+            running[0].kill()
+            running[0].wait()
+            exchange.cut()
+
+        proxy.fault(kill, method="POST", path="/tables$")
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        running.append(subprocess.Popen(command(*saved), cwd=tmp_path, env=environment(), **quiet))
+        assert running[0].wait(60) == -9
+        assert unity.server.state.schema(*N).leaves["tables"] == []
+        done = reconciler(tmp_path, *saved)
+        assert done.code == 0, done.out + done.err
+        assert proxy.count("POST", "/tables$") == 3
+    assert unity.wire()["properties"] | {"a": "2", "theirs": "x"} == unity.wire()["properties"]
+    assert [x["name"] for x in unity.wire()["columns"]] == ["id", "more"]
+    assert not [p for p in (unity.root / "__reconciler").rglob("*") if p.is_file()]
+    file.write_text(catalog(unity) + SCHEMA + TABLE % (2, ", {name: more, type: string}"))
+    assert reconciler(tmp_path, "plan", file, "--detailed-exitcode").code == 0
+    assert [s["status"] for s in json.loads((tmp_path / "report.json").read_text())["steps"]] == ["skipped", "done"]
+
+
+def test_a_saved_plan_is_stale_when_somebody_else_removed_the_table(unity: Unity, tmp_path: Path) -> None:
+    file = tmp_path / "m.yaml"
+    file.write_text(catalog(unity) + SCHEMA + TABLE % (1, ""))
+    assert reconciler(tmp_path, "apply", "--yes", file).code == 0
+    file.write_text(catalog(unity) + SCHEMA + TABLE % (2, ""))
+    assert reconciler(tmp_path, "plan", file, "--allow", "replace_table", "-o", "plan.json").code == 0
+    unity.server.state.schema(*N).leaves["tables"].clear()
+    done = reconciler(tmp_path, "apply", "--yes", "--plan", "plan.json")
+    assert done.code == 4, done.out + done.err
+    assert unity.server.state.schema(*N).leaves["tables"] == []
 
 
 def test_columns_that_lag_behind_are_said_and_are_no_change(unity: Unity, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 from dir_support import open_catalog
 
 from reconciler.catalog.directory_capabilities import directory_capabilities
-from reconciler.catalog.storage import holds_userinfo
+from reconciler.core.uris import holds_userinfo
 from reconciler.engine.redact import Redactor, literal_secrets, without_literal_secrets
 from reconciler.model.desired import CatalogSpec, Management
 from reconciler.model.diagnostic import Source

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from contract.lake import US, Lake, held_back, namespace, steps, table
 from contract.sample import FOREIGN, FOREIGN_ROWS
+from reconciler.catalog.base import WriteContext
+from reconciler.catalog.memory import MemoryCatalog
+from reconciler.core.errors import PlanError
+from reconciler.model.change import DeclareTable
+from reconciler.model.errors import CatalogError
+from reconciler.model.state import Marks
 
 COLUMNS = {"id": "int64"}
 
@@ -50,6 +58,40 @@ def test_a_table_that_comes_back_has_its_rows(lake: Lake, times: int) -> None:
         lake.reach(there)
         assert lake.comparable() == before
         assert lake.outsider.data_of(lake.t("t")) == data
+
+
+def test_a_table_comes_back_though_another_one_is_ignored(lake: Lake) -> None:
+    """Where the ignored one is gets asked for: it might have this data."""
+    there, gone = [*lake.home(), table(lake.t("t"), COLUMNS)], [*lake.home(), table(lake.t("t"), state="absent")]
+    lake.reach(there)
+    lake.reach(gone)
+    lake.outsider.create_table(lake.t("scratch"), FOREIGN)
+    lake.management["ignore"] = [".".join(lake.t("scratch"))]
+    lake.reach(there)
+
+
+def test_data_that_another_table_has_by_now_is_left_to_it(lake: Lake) -> None:
+    there, gone = [*lake.home(), table(lake.t("t"), COLUMNS)], [*lake.home(), table(lake.t("t"), state="absent")]
+    lake.reach(there)
+    lake.reach(gone)
+    plan = lake.plan(there)
+    (declare,) = (s.change for s in plan.steps if isinstance(s.change, DeclareTable))
+    taking = replace(declare, ident=lake.t("other"), marks=Marks("them"))
+    if lake.site.options["type"] == "dir" and not lake.at:  # A root table is a folder, and that has one name.
+        with pytest.raises(CatalogError, match="a root table lives at"):
+            lake.site.open().apply(taking, WriteContext())
+        return
+    catalog = lake.site.open()
+    if isinstance(catalog, MemoryCatalog):  # Its data has no place of its own.
+        catalog.world.detached[taking.ident] = catalog.world.detached[lake.t("t")]
+    catalog.apply(taking, WriteContext())
+    report = lake.unchanged_by(lambda: lake.apply(plan))
+    assert report.outcome == "stale"
+    assert "is table " + ".".join(lake.t("other")) in report.message
+    for ignored in ([], [".".join(lake.t("other"))]):
+        lake.management["ignore"] = ignored
+        with pytest.raises(PlanError, match=r"is table .* already"):
+            lake.plan(there)
 
 
 def test_data_that_others_changed_meanwhile_is_diffed_not_replaced(lake: Lake) -> None:

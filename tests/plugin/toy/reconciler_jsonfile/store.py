@@ -91,6 +91,9 @@ class JsonStore:
         idents = [tuple(json.loads(name)) for name in (*data["namespaces"], *data["tables"])]
         return [i[-1] for i in idents if parent(i) == ident]
 
+    def interrupted(self, ident: Ident) -> TableEntry | None:
+        return None
+
     def last_location(self, ident: Ident) -> str | None:
         found: str | None = self._load()["detached"].get(key(ident))
         return found or self.capabilities.location_of(ident)
