@@ -88,8 +88,8 @@ class Transport:
         self._prefix = quote(parts.path, safe=_KEPT_IN_PATH)
         if self._proxy is not None and self._tls is None:
             self._headers |= _credentials(self._proxy)
-            shown = f"[{host}]" if ":" in host else host
-            self._prefix = f"http://{shown}:{port}{self._prefix}"
+            shown = (f"[{host}]" if ":" in host else host) + (f":{port}" if parts.port else "")
+            self._prefix = f"http://{shown}{self._prefix}"
         self._idle: list[http.client.HTTPConnection] = []
 
     def close(self) -> None:
