@@ -108,7 +108,7 @@ class Transport:
         except BaseException as error:
             connection.close()
             if isinstance(error, (OSError, http.client.HTTPException, ValueError)):
-                raise Broken(_why(error)) from error
+                raise Broken(_why(error, "ReadTimeout")) from error
             raise
         if connection.sock is not None:
             self._idle.append(connection)
@@ -136,7 +136,7 @@ class Transport:
             connection.sock.settimeout(self._timeouts.read)
         except (OSError, http.client.HTTPException, ValueError) as error:
             connection.close()
-            raise NeverSent(_why(error)) from error
+            raise NeverSent(_why(error, "ConnectTimeout")) from error
         connection.auto_open = 0  # a request never connects by itself: see NeverSent
         return connection
 
@@ -214,7 +214,7 @@ def _public_authorities() -> ssl.SSLContext:
     return ssl.create_default_context()
 
 
-def _why(error: BaseException) -> str:
+def _why(error: BaseException, timeout: str) -> str:
     if isinstance(error, TimeoutError):
-        return "no answer in time"
+        return f"no answer in time ({timeout})"
     return clean(str(error)) or type(error).__name__
