@@ -61,13 +61,15 @@ def ours(tables: int, folder: Path) -> Seen:
 def terraform(tables: int, folder: Path) -> Seen:
     plugins = os.environ.get("BENCH_TF_PLUGINS")
     with GlueServer() as glue:
-        (folder / "main.tf.json").write_text(json.dumps(configuration(glue.endpoint, tables)))
-        for step in (["init", *([f"-plugin-dir={plugins}"] if plugins else [])], ["apply", "-auto-approve"]):
+        (folder / "main.tf.json").write_text(json.dumps(configuration(glue.endpoint, tables), indent=1))
+        init = ["init", *([f"-plugin-dir={plugins}"] if plugins else [])]
+        # Few at a time: it repeats a create whose answer was slow, and then fails over its own table.
+        for step in (init, ["apply", "-auto-approve", "-parallelism=2"]):
             done = subprocess.run(["terraform", *step, "-no-color", "-input=false"], cwd=folder, capture_output=True)
             if done.returncode:
                 sys.exit(
                     f"terraform {step[0]} failed; if its AWS provider is missing, name a folder of plugins with "
-                    f"BENCH_TF_PLUGINS or a mirror with TF_CLI_CONFIG_FILE\n{done.stderr.decode()}"
+                    f"BENCH_TF_PLUGINS or a mirror with TF_CLI_CONFIG_FILE\n{done.stderr.decode()[-2000:]}"
                 )
         return planned(glue, ["terraform", "plan", "-detailed-exitcode", "-no-color", "-input=false"], folder)
 
