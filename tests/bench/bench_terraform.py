@@ -63,7 +63,7 @@ def terraform(tables: int, folder: Path) -> Seen:
     with GlueServer() as glue:
         (folder / "main.tf.json").write_text(json.dumps(configuration(glue.endpoint, tables), indent=1))
         init = ["init", *([f"-plugin-dir={plugins}"] if plugins else [])]
-        # Few at a time: it repeats a create whose answer was slow, and then fails over its own table.
+        # Few at a time: with ten, a create on this fresh server once ended as "already exists" on a busy machine.
         for step in (init, ["apply", "-auto-approve", "-parallelism=2"]):
             done = subprocess.run(["terraform", *step, "-no-color", "-input=false"], cwd=folder, capture_output=True)
             if done.returncode:
