@@ -40,7 +40,7 @@ PURE = frozenset({"model", "core"})
 # Layer -> third-party libraries it may import.
 LIBRARIES: dict[str, frozenset[str]] = {
     "manifest": frozenset({"yaml", "jsonschema", "jsonschema_rs", "pydantic"}),
-    "catalog": frozenset({"lance", "pyarrow", "obstore", "boto3", "botocore", "httpx"}),
+    "catalog": frozenset({"lance", "pyarrow", "obstore", "boto3", "botocore"}),
 }
 
 # Standard modules without IO, clock, randomness or processes.

@@ -1,4 +1,4 @@
-"""HTTP for the catalog services: one pooled client, time-outs, retries of reads, and a pace that follows the server.
+"""HTTP for the catalog services: retries of reads, sign-in, and a pace that follows the server.
 
 A read is repeated when its answer may pass (429, 5xx, a cut or truncated answer). A write is sent once: whether it may
 be sent again is decided by whoever can re-read the object. It is repeated here only when it certainly never left.
@@ -15,17 +15,15 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 from urllib.parse import quote, urlencode
 
+from reconciler.catalog.http_transport import Answer, Broken, NeverSent, Timeouts, Transport
 from reconciler.catalog.lance_errors import clean
 from reconciler.catalog.options import HEADER, need_sendable
 from reconciler.catalog.pace import Pace
 from reconciler.catalog.stats import Stats
 from reconciler.model.errors import CatalogError, Code
-
-if TYPE_CHECKING:
-    import httpx
 
 _PASSING = frozenset({429, 500, 502, 503, 504})
 _REFUSED = (401, 419)
@@ -65,12 +63,6 @@ class Reply:
         return _seconds(self.headers.get("retry-after"))
 
 
-@dataclass(frozen=True, slots=True)
-class Timeouts:
-    connect: float = 10.0
-    read: float = 30.0
-
-
 class Http:
     """`base` is the address up to the API's root. Thread-safe; connections are reused, at most `parallel` at a time."""
 
@@ -98,16 +90,13 @@ class Http:
         self._auth = auth
         self._verify = verify
         self._sleep = sleep
-        self._parallel = parallel
         self._pace = Pace(parallel, sleep)
         self._lock = threading.Lock()
-        self._client: httpx.Client | None = None
+        self._transport: Transport | None = None
 
     def close(self) -> None:
-        with self._lock:
-            client, self._client = self._client, None
-        if client is not None:
-            client.close()
+        if self._transport is not None:
+            self._transport.close()
 
     # requests
 
@@ -140,12 +129,12 @@ class Http:
             attempt += 1
             try:
                 reply = self._once(method, path, params, headers, json)
-            except _NeverSent as error:
+            except NeverSent as error:
                 if attempt > self._max_retries:
                     raise CatalogError(Code.SERVICE_UNAVAILABLE, f"{doing}: {error}") from error
                 self._sleep(_delay(attempt, None))
                 continue
-            except _Broken as error:
+            except Broken as error:
                 raise CatalogError(Code.SERVICE_UNAVAILABLE, f"{doing}: {error}", unknown_outcome=True) from error
             if reply.status >= 500 and reply.status != 501:
                 raise self.error(reply, doing, write=True)
@@ -178,7 +167,7 @@ class Http:
                     return reply
                 failure = self.error(reply, doing)
                 asked = reply.retry_after
-            except (_NeverSent, _Broken) as error:
+            except (NeverSent, Broken) as error:
                 failure = CatalogError(Code.SERVICE_UNAVAILABLE, f"{doing}: {error}")
             if attempt > self._max_retries:
                 raise failure
@@ -202,19 +191,13 @@ class Http:
     def _exchange(
         self, method: str, path: str, params: Mapping[str, str] | None, headers: Mapping[str, str], json: Any
     ) -> Reply:
-        import httpx
-
-        # One text: given apart, httpx takes the address to pieces twice, a tenth of the cost of a request.
-        url = self.base + path + (f"?{urlencode(params, quote_via=quote)}" if params else "")
+        target = path + (f"?{urlencode(params, quote_via=quote)}" if params else "")
+        body = None
+        if json is not None:
+            body = jsonlib.dumps(json, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+            headers = {"content-type": "application/json", **headers}
         with self._pace.turn():
-            try:
-                answer = self._open().request(method, url, json=json, headers=dict(headers))
-            except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
-                raise _NeverSent(_why(error)) from error
-            except httpx.InvalidURL as error:
-                raise CatalogError(Code.INVALID_INPUT, f"the address {self.base} is not valid: {error}") from error
-            except (httpx.TransportError, httpx.DecodingError) as error:
-                raise _Broken(_why(error)) from error
+            answer = self._open().exchange(method, target, headers, body)
         reply = _reply(answer)
         if reply.status == 429:
             self._pace.slow_down(reply.retry_after)
@@ -222,19 +205,11 @@ class Http:
             self._pace.went_well()
         return reply
 
-    def _open(self) -> httpx.Client:
-        import httpx
-
+    def _open(self) -> Transport:
         with self._lock:
-            if self._client is None:
-                self._client = httpx.Client(
-                    headers=self._headers,
-                    timeout=httpx.Timeout(self._timeouts.read, connect=self._timeouts.connect, pool=None),
-                    limits=httpx.Limits(max_connections=self._parallel, max_keepalive_connections=self._parallel),
-                    verify=self._verify,
-                    trust_env=True,
-                )
-            return self._client
+            if self._transport is None:
+                self._transport = Transport(self.base, self._timeouts, self._verify, self._headers)
+            return self._transport
 
     # errors
 
@@ -255,14 +230,6 @@ class Http:
 
     def _shown(self, path: str) -> str:
         return self.base + path
-
-
-class _NeverSent(Exception):
-    """No connection: the server has seen nothing."""
-
-
-class _Broken(Exception):
-    """The answer is missing or cut: the server may have done what was asked."""
 
 
 def _sendable(headers: Mapping[str, str]) -> dict[str, str]:
@@ -287,31 +254,23 @@ def message_of(reply: Reply) -> str:
     return clean(reply.text[:300]) if reply.text and "<" not in reply.text[:20] else ""
 
 
-def _reply(answer: httpx.Response) -> Reply:
-    headers = {k.lower(): v for k, v in answer.headers.items()}
-    if not answer.content:
-        return Reply(answer.status_code, headers)
+def _reply(answer: Answer) -> Reply:
+    status, headers, content = answer
+    if not content:
+        return Reply(status, headers)
     if "json" not in headers.get("content-type", "").lower():
-        return Reply(answer.status_code, headers, None, answer.text)
+        return Reply(status, headers, None, answer.text)
     try:
-        return Reply(answer.status_code, headers, jsonlib.loads(answer.content), "")
+        return Reply(status, headers, jsonlib.loads(content), "")
     except ValueError as error:
-        if answer.status_code >= 400:
-            return Reply(answer.status_code, headers, None, answer.text)
-        raise _Broken(f"the answer ({answer.status_code}) is not complete JSON: {error}") from None
+        if status >= 400:
+            return Reply(status, headers, None, answer.text)
+        raise Broken(f"the answer ({status}) is not complete JSON: {error}") from None
 
 
 def _is_page(reply: Reply) -> bool:
     """Other text is fine, whatever its type: some services answer a write with their status in words."""
     return reply.text.lstrip()[:1] == "<"
-
-
-def _why(error: Exception) -> str:
-    text = clean(str(error))
-    name = type(error).__name__
-    if "Timeout" in name:
-        return f"no answer in time ({name})"
-    return text or name
 
 
 def _delay(attempt: int, asked: float | None) -> float:

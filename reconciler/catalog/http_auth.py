@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import ssl
 import threading
 import time
 from collections.abc import Callable, Mapping
+from urllib.parse import urlencode, urlsplit
 
+from reconciler.catalog.http_transport import Answer, Broken, NeverSent, Timeouts, Transport
 from reconciler.catalog.lance_errors import clean
 from reconciler.catalog.options import is_sendable, need_sendable
 from reconciler.model.errors import CatalogError, Code
@@ -14,6 +17,7 @@ from reconciler.model.errors import CatalogError, Code
 _EARLY = 0.2
 """A token is renewed when a fifth of its life is left, so that no request starts with one that is about to end."""
 _NO_EXPIRY = 3600.0
+_FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
 
 class FixedHeaders:
@@ -73,24 +77,27 @@ class ClientCredentials:
         return True
 
     def _fetch(self) -> None:
-        import httpx
-
         form = {"grant_type": "client_credentials", "client_id": self._id, "client_secret": self._secret}
         if not self._id:
             del form["client_id"]
         if self._scope:
             form["scope"] = self._scope
+        transport = Transport(self._uri, Timeouts(self._timeout, self._timeout), self._verify)
+        try:
+            self._keep(self._asked(transport, urlencode(form).encode()))
+        finally:
+            transport.close()
+
+    def _asked(self, transport: Transport, form: bytes) -> Answer:
+        query = urlsplit(self._uri).query
         for attempt in range(self._max_retries + 1):
             try:
-                answer = httpx.post(self._uri, data=form, timeout=self._timeout, verify=self._verify)
-            except httpx.InvalidURL as error:
-                raise CatalogError(Code.INVALID_INPUT, f"the address {self._uri} is not valid: {error}") from error
-            except httpx.HTTPError as error:
-                failure = CatalogError(Code.SERVICE_UNAVAILABLE, f"no token from {self._uri}: {clean(str(error))}")
+                answer = transport.exchange("POST", f"?{query}" if query else "", _FORM, form)
+            except (NeverSent, Broken) as error:
+                failure = CatalogError(Code.SERVICE_UNAVAILABLE, f"no token from {self._uri}: {error}")
             else:
-                if answer.status_code == 200:
-                    self._keep(answer)
-                    return
+                if answer.status == 200:
+                    return answer
                 failure = self._refused(answer)
                 if not failure.retryable:
                     raise failure
@@ -98,9 +105,9 @@ class ClientCredentials:
                 self._sleep(0.2 * 2.0**attempt)
         raise failure
 
-    def _keep(self, answer: object) -> None:
+    def _keep(self, answer: Answer) -> None:
         try:
-            body = answer.json()  # type: ignore[attr-defined]
+            body = json.loads(answer.content)
             token, life = str(body["access_token"]), float(body.get("expires_in") or _NO_EXPIRY)
         except (ValueError, KeyError, TypeError, AttributeError):
             raise CatalogError(
@@ -113,10 +120,10 @@ class ClientCredentials:
         self._token = token
         self._good_until = time.monotonic() + life * (1 - _EARLY)
 
-    def _refused(self, answer: object) -> CatalogError:
-        status = int(answer.status_code)  # type: ignore[attr-defined]
+    def _refused(self, answer: Answer) -> CatalogError:
+        status = answer.status
         try:
-            body = answer.json()  # type: ignore[attr-defined]
+            body = json.loads(answer.content)
             why = clean(str(body.get("error_description") or body.get("error") or ""))
         except (ValueError, AttributeError):
             why = ""

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from reconciler.catalog.entry_catalog import EntryCatalog
-from reconciler.catalog.http import Auth, Http, Timeouts
+from reconciler.catalog.http import Auth, Http
 from reconciler.catalog.http_auth import ClientCredentials, bearer
+from reconciler.catalog.http_transport import Timeouts
 from reconciler.catalog.iceberg_capabilities import iceberg_capabilities
 from reconciler.catalog.iceberg_client import IcebergClient
 from reconciler.catalog.iceberg_store import IcebergStore

@@ -56,7 +56,7 @@ class IcebergCapabilities(Capabilities):
     root: str | None = None
     """Absolute, without a trailing slash. None: not known offline (`${env:…}`)."""
     type: str = "iceberg"
-    max_parallelism: int = 32
+    max_parallelism: int = 48
     chooses_location: bool = True
 
     def ident_problem(self, kind: Kind, ident: Ident) -> str | None:

@@ -7,7 +7,8 @@ hundred thousand tables is read page by page.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
+from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 from reconciler.catalog.entries import BrokenEntry, Listed, NamespaceEntry, OtherEntry
@@ -34,16 +35,17 @@ class Crawl:
         yield NamespaceEntry(top)
         tasks: list[Task] = [self._children(top, self._client.child_namespaces(self._at, top))]
         pool = ThreadPoolExecutor(self._parallel)
-        running: set[Future[Found]] = set()
+        done: SimpleQueue[Future[Found]] = SimpleQueue()
+        running = 0
         try:
             while tasks or running:
-                while tasks and len(running) < 2 * self._parallel:
-                    running.add(pool.submit(tasks.pop()))
-                done, running = wait(running, return_when=FIRST_COMPLETED)
-                for future in done:
-                    listed, more = future.result()
-                    tasks += more
-                    yield from listed
+                while tasks and running < 2 * self._parallel:
+                    pool.submit(tasks.pop()).add_done_callback(done.put)
+                    running += 1
+                listed, more = done.get().result()
+                running -= 1
+                tasks += more
+                yield from listed
         finally:
             pool.shutdown(cancel_futures=True)
 

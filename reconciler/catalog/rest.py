@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from reconciler.catalog.entry_catalog import EntryCatalog
-from reconciler.catalog.http import Auth, Http, Timeouts
+from reconciler.catalog.http import Auth, Http
 from reconciler.catalog.http_auth import ClientCredentials, bearer
+from reconciler.catalog.http_transport import Timeouts
 from reconciler.catalog.options import HEADER, STORAGE, address, need_sendable, number, required, text, tls, under
 from reconciler.catalog.rest_api import RestApi, code_of
 from reconciler.catalog.rest_capabilities import DELIMITER, rest_capabilities

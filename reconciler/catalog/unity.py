@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 from reconciler.catalog import options as opt
 from reconciler.catalog.entry_catalog import EntryCatalog
-from reconciler.catalog.http import Http, Timeouts
+from reconciler.catalog.http import Http
 from reconciler.catalog.http_auth import bearer
+from reconciler.catalog.http_transport import Timeouts
 from reconciler.catalog.stats import Stats
 from reconciler.catalog.storage import open_storage
 from reconciler.catalog.unity_capabilities import unity_capabilities

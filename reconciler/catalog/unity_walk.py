@@ -22,6 +22,7 @@ from reconciler.model.observed import Gap, Scope
 from reconciler.model.state import OWNER_KEY
 
 _ANY_NAME = "\x01" * 40
+_TOGETHER = 100
 
 
 class UnityWalk:
@@ -67,19 +68,25 @@ class UnityWalk:
     def _tables(
         self, ident: Ident, files: frozenset[str], cut: list[Ident], again: Callable[[Ident], Listed | None]
     ) -> Iterator[list[Listed]]:
-        """Two tables of one name (this server lets that happen) are next to each other: the order is by name."""
+        """Two tables of one name (this server lets that happen) are next to each other: the order is by name. Many in
+        one list: handing over costs more than what is handed over."""
         missing = set(cut)
+        found: list[Listed] = []
         try:
             for name, wires in groupby(self._wires(ident), key=lambda w: str(w.get("name"))):
                 same = list(wires)
                 missing.discard((*ident, name))
-                yield [self._table((*ident, name), same, files)]
+                found.append(self._table((*ident, name), same, files))
+                if len(found) >= _TOGETHER:
+                    yield found
+                    found = []
             for table in sorted(missing):
                 entry = again(table)
                 if entry is not None:
-                    yield [entry]
+                    found.append(entry)
         except CatalogError as error:
-            yield [Gap(ident, error.code, error.message)]
+            found.append(Gap(ident, error.code, error.message))
+        yield found
 
     def _wires(self, ident: Ident) -> Iterator[Wire]:
         for page in self._client.inside("tables", ident):

@@ -45,16 +45,10 @@ def _serve(kind: str, arguments: list[str]) -> None:
             until_told(servers.new().endpoint)
             servers.close()
     elif kind == "proxy":
-        from servers.proxy import Exchange, Proxy
+        from delay_relay import relayed
 
-        async def without_prefix(exchange: Exchange) -> None:
-            """The peer puts the warehouse into every path; Iceberg's own server knows no prefix."""
-            exchange._message.start = exchange._message.start.replace("/v1/wh/", "/v1/", 1)
-            await exchange.give(await exchange.forward())
-
-        with Proxy(arguments[0], latency=float(arguments[1])) as proxy:
-            proxy.fault(without_prefix, path="^/v1/wh/", times=None)
-            until_told(proxy.endpoint)
+        with relayed(arguments[0], float(arguments[1]), {b" /v1/wh/": b" /v1/"}) as endpoint:
+            until_told(endpoint)
     elif kind == "unity":
         from servers.unity_server import UnityServer
 

@@ -11,8 +11,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from reconciler.catalog.http import Http, Timeouts
+from reconciler.catalog.http import Http
 from reconciler.catalog.http_auth import ClientCredentials, bearer
+from reconciler.catalog.http_transport import Timeouts
 from reconciler.model.errors import CatalogError, Code
 
 

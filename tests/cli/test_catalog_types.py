@@ -150,4 +150,4 @@ def test_validate_opens_nothing_and_loads_nothing(tmp_path: Path) -> None:
     assert "12 documents, 0 errors, 0 warnings" in run.out, run.out
     loaded = {line.rsplit("|", 1)[-1].strip().split(".")[0] for line in run.err.splitlines()}
     assert "jsonschema_rs" in loaded
-    assert not loaded & {"lance", "pyarrow", "numpy", "boto3", "botocore", "obstore", "httpx"}
+    assert not loaded & {"lance", "pyarrow", "numpy", "boto3", "botocore", "obstore", "http"}
