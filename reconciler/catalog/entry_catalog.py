@@ -160,15 +160,8 @@ class EntryCatalog:
 
     def _dataset(self, entry: TableEntry) -> DatasetState | None:
         """None: declared only. Raises CatalogError when something is there that cannot be read."""
-        datasets, places = self._storage_of(entry)
-        try:
-            return datasets.state(places.uri(entry.location))
-        except CatalogError as error:
-            if error.code is not Code.TABLE_NOT_FOUND:
-                raise
         marks = entry.marks if entry.marks is not None else split(entry.properties)[1]
-        places.need_declared_only(entry.location, dotted(entry.ident), ours=marks.owner is not None)
-        return None
+        return _opened(*self._storage_of(entry), entry.location, dotted(entry.ident), ours=marks.owner is not None)
 
     def _storage_of(self, entry: TableEntry) -> tuple[Datasets, Places]:
         """The catalog's own, or with what the service handed out for this one table."""
@@ -185,16 +178,12 @@ class EntryCatalog:
             location = scope.locations.get(ident) or self.store.last_location(ident)
             if location is None:
                 return Absent()
-            try:
-                dataset = self._datasets.state(self._places.uri(location))
-                return Detached(location, dataset, self._cut(ident, location, dataset, scope))
-            except CatalogError as error:
-                if error.code is not Code.TABLE_NOT_FOUND:
-                    raise
-            self._places.need_declared_only(location, dotted(ident), ours=False)
+            dataset = _opened(self._datasets, self._places, location, dotted(ident), ours=False)
+            if dataset is None:
+                return Absent()
+            return Detached(location, dataset, self._cut(ident, location, dataset, scope))
         except CatalogError as error:
             return Unreadable(error.code, error.message)
-        return Absent()
 
     def _cut(self, ident: Ident, location: str, dataset: DatasetState, scope: Scope) -> TableState | None:
         entry = self.store.interrupted(ident)
@@ -321,7 +310,7 @@ class EntryCatalog:
         entry = self._table(change.ident)
         datasets, places = self._storage_of(entry)
         if not places.has_versions(entry.location):
-            places.need_declared_only(entry.location, dotted(change.ident), ours=False)
+            places.is_declared_only(entry.location, dotted(change.ident), ours=False)
         return create_dataset(datasets, places.uri(entry.location), change, context)
 
     def _change_dataset(self, change: DatasetChange, context: WriteContext) -> Written:
@@ -350,6 +339,19 @@ class EntryCatalog:
         if isinstance(entry, BrokenEntry):
             raise CatalogError(entry.code, entry.message)
         return entry
+
+
+def _opened(datasets: Datasets, places: Places, location: str, name: str, *, ours: bool) -> DatasetState | None:
+    """None: there is none yet. Looked at twice, because another run may write it between our two questions."""
+    for _ in range(2):
+        try:
+            return datasets.state(places.uri(location))
+        except CatalogError as error:
+            if error.code is not Code.TABLE_NOT_FOUND:
+                raise
+        if places.is_declared_only(location, name, ours=ours):
+            return None
+    raise CatalogError(Code.INTERNAL, f"the dataset {location} has versions but cannot be opened")
 
 
 def _namespace_finding(entry: NamespaceEntry) -> Finding:

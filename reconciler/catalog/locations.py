@@ -49,13 +49,14 @@ class Places:
     def has_versions(self, location: str) -> bool:
         return any(f.endswith(".manifest") for f in self._open(location).list("_versions").files)
 
-    def need_declared_only(self, location: str, name: str, *, ours: bool) -> None:
-        """No dataset is there: fine where nothing is, or the remains of an interrupted create. A table of ours always
-        has the marker or its data; without both, the data is gone, and that is for a person to look at."""
+    def is_declared_only(self, location: str, name: str, *, ours: bool) -> bool:
+        """No dataset is there: fine where nothing is, or the remains of an interrupted create. False when there is one
+        after all: another run may just have written it. A table of ours always has the marker or its data; without
+        both, the data is gone, and that is for a person to look at."""
         storage = self._open(location)
         listing = storage.list()
         if self.has_versions(location):
-            raise CatalogError(Code.INTERNAL, f"the dataset {location} has versions but cannot be opened")
+            return False
         strange = [n for n in (*listing.files, *listing.folders) if not n.startswith(".") and n not in _REMAINS]
         strange = [n for n in strange if n in listing.files or not self._is_kept(storage, n)]
         if strange:
@@ -71,6 +72,7 @@ class Places:
                 f"an empty file {RESERVED} there and apply again, or apply once with `state: absent` in its manifest "
                 "and then again without",
             )
+        return True
 
     def _is_kept(self, storage: Storage, folder: str) -> bool:
         """The service's own folder, with nothing else in it: what holds more may be somebody's table."""

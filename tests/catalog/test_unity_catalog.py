@@ -9,11 +9,12 @@ import lance
 import pytest
 from catalog.unity_support import FIELDS, OURS, N, T, Unity, fresh_unity
 
+from reconciler.catalog.lance_dataset import Datasets
 from reconciler.model import change as c
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import Ident
 from reconciler.model.observed import Absent, Detached, Gap, Observation, Occupied, Present, Scope, Unreadable
-from reconciler.model.state import Marks
+from reconciler.model.state import DatasetState, Marks
 
 
 @pytest.fixture
@@ -124,6 +125,23 @@ def test_marks_at_creation_are_split_at_the_limit(unity: Unity) -> None:
     unity.apply(c.DeclareTable(T, {}, marks))
     assert max(len(v) for v in unity.wire()["properties"].values()) <= 255
     assert unity.table().marks == marks
+
+
+def test_data_that_is_written_while_it_is_looked_for_is_there(unity: Unity, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another run wrote it between our look for the dataset and our look at the folder."""
+    unity.fill()
+    real, looks = Datasets.state, []
+
+    def too_early(self: Datasets, uri: str) -> DatasetState:
+        looks.append(uri)
+        if len(looks) % 2:
+            raise CatalogError(Code.TABLE_NOT_FOUND, "not yet")
+        return real(self, uri)
+
+    monkeypatch.setattr(Datasets, "state", too_early)
+    assert isinstance(unity.table().dataset, DatasetState)
+    unity.server.state.schema(*N).leaves["tables"].clear()
+    assert isinstance(unity.find("Table", T), Detached)
 
 
 def test_a_deregistered_table_is_found_again(unity: Unity) -> None:
