@@ -113,6 +113,7 @@ def test_seven_writes_are_all(behind: Behind) -> None:
 # a replacement that stops half-way
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("back", [False, True])
 @pytest.mark.parametrize(("fault", "method"), [("503", "POST"), ("429", "POST"), ("500_done", "DELETE")])
 def test_a_removed_entry_is_told_and_comes_back_without_an_allow_word(

@@ -44,7 +44,7 @@ class Parrot(BaseHTTPRequestHandler):
 @pytest.fixture(scope="module")
 def parrot() -> Iterator[str]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Parrot)
-    thread = Thread(target=server.serve_forever)
+    thread = Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}"
     server.shutdown()

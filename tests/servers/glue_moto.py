@@ -127,7 +127,7 @@ class GlueServer:
         dispatch = convert_to_flask_response(Shim.dispatch)
         app.add_url_rule("/", "glue", lambda: self._serve(dispatch), methods=["POST"])
         self._http = make_server("127.0.0.1", 0, app, threaded=True, request_handler=Quiet)
-        self._thread = threading.Thread(target=self._http.serve_forever, daemon=True)
+        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,), daemon=True)
         self._thread.start()
         return self
 

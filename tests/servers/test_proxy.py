@@ -30,6 +30,7 @@ BODY = b"0123456789" * 10
 
 class Echo(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # or each answer waits 40 ms for an acknowledgement
     done: list[tuple[str, str, bytes]]
 
     def log_message(self, *args: object) -> None:
@@ -64,7 +65,7 @@ class Echo(BaseHTTPRequestHandler):
 def server() -> Iterator[ThreadingHTTPServer]:
     Echo.done = []
     made = ThreadingHTTPServer(("127.0.0.1", 0), Echo)
-    threading.Thread(target=made.serve_forever, daemon=True).start()
+    threading.Thread(target=made.serve_forever, args=(0.01,), daemon=True).start()
     yield made
     made.shutdown()
     made.server_close()
