@@ -35,13 +35,14 @@ from reconciler.model.state import DatasetState
 sys.path.append(str(Path(__file__).parents[1] / "cli"))
 import cli_runs
 
+pytestmark = pytest.mark.slow
+
 OWNER = "team-a"  # of the changes in `dir_support`
 STORAGE = pytest.param(every_storage_call, id="storage")
-SLOW = pytest.mark.slow
-SYSTEM = pytest.param(every_system_call, id="system", marks=SLOW)
+SYSTEM = pytest.param(every_system_call, id="system")
 WATCHES = pytest.mark.parametrize("watch", [STORAGE, SYSTEM])
 LISTED = [pytest.param(V1, ("t0",), id="v1"), pytest.param(DEFAULT, ("t0",), id="default")]
-BELOW = pytest.param(DEFAULT, ("n", "t0"), id="default-in-namespace", marks=SLOW)
+BELOW = pytest.param(DEFAULT, ("n", "t0"), id="default-in-namespace")
 ROWS = [pytest.param(V2, ("t0",), id="v2"), BELOW]
 PRESENT = "schema: [{name: id, type: int64}]"
 ABSENT = "state: absent"
@@ -125,7 +126,7 @@ def test_a_declare(watch: Watch, layout: dict[str, str], ident: Ident, tmp_path:
 
 
 @WATCHES
-@pytest.mark.parametrize("filled", [pytest.param(True, id="data"), pytest.param(False, id="declared-only", marks=SLOW)])
+@pytest.mark.parametrize("filled", [pytest.param(True, id="data"), pytest.param(False, id="declared-only")])
 @pytest.mark.parametrize(("layout", "ident"), LISTED)
 def test_a_declare_of_a_deregistered_table(
     watch: Watch, filled: bool, layout: dict[str, str], ident: Ident, tmp_path: Path

@@ -15,6 +15,8 @@ from reconciler.model.observed import Gap, Occupied, Present, Unreadable
 
 __all__ = ["rig"]
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def filled(rig: Rig) -> Rig:

@@ -25,6 +25,8 @@ from reconciler.model.state import Marks, NamespaceState, TableState
 
 __all__ = ["rig"]
 
+pytestmark = pytest.mark.slow
+
 PROTECTED = replace(US, protect=True)
 
 

@@ -22,6 +22,7 @@ def run(folder: Path, installed: Path, *words: str | Path, **env: str) -> Run:
     return process(folder, *words, env={"PYTHONPATH": f"{REPO}{os.pathsep}{installed}", **env})
 
 
+@pytest.mark.slow
 def test_from_validate_to_an_empty_plan(tmp_path: Path, installed: Path) -> None:
     file = write(tmp_path, HEAD, OPTIONS, "  pin: ${env:PIN}\n", OWNED, *OBJECTS)
     secret = {"PIN": "canary-4711"}
