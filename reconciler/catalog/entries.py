@@ -52,6 +52,8 @@ class BrokenEntry:
     ident: Ident
     code: Code
     message: str
+    foreign: bool = False
+    """As in `Unreadable`: said only of what was read, never concluded from an error."""
 
 
 @dataclass(frozen=True, slots=True)

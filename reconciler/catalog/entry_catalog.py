@@ -98,7 +98,7 @@ class EntryCatalog:
             case TableEntry():
                 return Observation("Table", listed.ident, Present(self._state(listed, UNKNOWN, None)))
             case BrokenEntry():
-                return Observation(listed.kind, listed.ident, Unreadable(listed.code, listed.message))
+                return Observation(listed.kind, listed.ident, Unreadable(listed.code, listed.message, listed.foreign))
             case OtherEntry():
                 return Occupied(listed.ident)
             case Gap() | Unsupported():
@@ -120,7 +120,7 @@ class EntryCatalog:
         kind, ident = key
         entry = self.store.namespace(ident) if kind == "Namespace" else self.store.table(ident)
         if isinstance(entry, BrokenEntry):
-            return Unreadable(entry.code, entry.message)
+            return Unreadable(entry.code, entry.message, entry.foreign)
         if isinstance(entry, NamespaceEntry):
             return _namespace_finding(entry)
         if entry is None:

@@ -24,7 +24,7 @@ def namespace_entry(ident: Ident, database: Mapping[str, Any]) -> NamespaceEntry
     for key, what in (("TargetDatabase", "a resource link"), ("FederatedDatabase", "a federated database")):
         if database.get(key):
             message = f"{dotted(ident)} is {what}: what is behind it belongs to another catalog and is left alone"
-            return BrokenEntry("Namespace", ident, Code.INVALID_INPUT, message)
+            return BrokenEntry("Namespace", ident, Code.INVALID_INPUT, message, foreign=True)
     return NamespaceEntry(ident, _joined(database, _OF_A_DATABASE), database)
 
 
@@ -39,7 +39,7 @@ def database_input(
 def table_entry(ident: Ident, table: Mapping[str, Any], *, keep: bool = True) -> TableEntry | BrokenEntry:
     """A Lance table, or why it is none. `keep` holds on to the answer, for an update that follows."""
     if (strange := _strange(table)) is not None:
-        return BrokenEntry("Table", ident, Code.INVALID_INPUT, f"{dotted(ident)} is {strange}")
+        return BrokenEntry("Table", ident, Code.INVALID_INPUT, f"{dotted(ident)} is {strange}", foreign=True)
     storage = table.get("StorageDescriptor") or {}
     location = storage.get("Location")
     if not location:

@@ -90,7 +90,8 @@ class Crawl:
         def task() -> Found:
             views = [(*ident, name) for name in listing.page()]
             more = [] if listing.finished else [self._views(ident, listing)]
-            listed = [BrokenEntry("Table", v, Code.INVALID_INPUT, f"{dotted(v)} is a view, not a table") for v in views]
+            view = "is a view, not a table"
+            listed = [BrokenEntry("Table", v, Code.INVALID_INPUT, f"{dotted(v)} {view}", foreign=True) for v in views]
             return listed, more
 
         return self._guarded(ident, task)

@@ -242,9 +242,8 @@ def table_from(ident: Ident, body: Any, added: Collection[str] = ()) -> TableEnt
         return BrokenEntry("Table", ident, Code.INTERNAL, f"the server's answer for {dotted(ident)} holds no metadata")
     properties = _strings(metadata.get("properties"))
     if properties.get(TABLE_TYPE, "").lower() != LANCE:
-        return BrokenEntry(
-            "Table", ident, Code.INVALID_INPUT, f"{dotted(ident)} is an Iceberg table, not a Lance table"
-        )
+        why = f"{dotted(ident)} is an Iceberg table, not a Lance table"
+        return BrokenEntry("Table", ident, Code.INVALID_INPUT, why, foreign=True)
     location = properties.get(LOCATION) or str(metadata.get("location") or "")
     uuid = metadata.get("table-uuid")
     if not location or not isinstance(uuid, str):

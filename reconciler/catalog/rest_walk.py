@@ -104,8 +104,10 @@ class Walk:
     def _wanted(self, kind: Kind, ident: Ident, found: list[Listed]) -> bool:
         """What is ignored is not asked for, only known to be there; what cannot be addressed is there as well."""
         if not self._addressable(ident[-1]):
-            problem = self._capabilities.name_problem(ident[-1])
-            found.append(BrokenEntry(kind, ident, Code.INVALID_INPUT, f"{dotted(ident)} cannot be read: {problem}"))
+            why = f"{dotted(ident)} cannot be read: {self._capabilities.name_problem(ident[-1])}"
+            found.append(BrokenEntry(kind, ident, Code.INVALID_INPUT, why))
+            if kind == "Namespace":
+                found.append(Gap(ident, Code.INVALID_INPUT, why))
             return False
         if self._ignored(ident) and (kind == "Table" or self._ignored((*ident, _ANY_NAME))):
             found.append(OtherEntry(ident))

@@ -32,9 +32,8 @@ def table_entry(ident: Ident, wire: Wire, marks: Marks | None = None) -> TableEn
     marker = properties.pop(MARKER, "")
     if wire.get("table_type") != "EXTERNAL" or marker.lower() != LANCE:
         kind = " ".join(str(wire.get(k)) for k in ("table_type", "data_source_format") if wire.get(k))
-        return BrokenEntry(
-            "Table", ident, Code.INVALID_INPUT, f"{dotted(ident)} is no Lance table ({kind or 'no type'})"
-        )
+        why = f"{dotted(ident)} is no Lance table ({kind or 'no type'})"
+        return BrokenEntry("Table", ident, Code.INVALID_INPUT, why, foreign=True)
     location = wire.get("storage_location")
     if not isinstance(location, str) or not location:
         return BrokenEntry("Table", ident, Code.INVALID_TABLE_STATE, f"{dotted(ident)} has no storage location")

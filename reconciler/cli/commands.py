@@ -44,7 +44,8 @@ def plan(args: argparse.Namespace, out: Output) -> int:
 def drift(args: argparse.Namespace, out: Output) -> int:
     made = _planned(args, out)
     out.result(_plan_as(made, args.format, out, text.DRIFT))
-    return CHANGES if made.has_changes or made.orphans else OK
+    seen = all(catalog.complete for catalog in made.catalogs.values())
+    return OK if seen and not made.has_changes and not made.orphans else CHANGES
 
 
 def import_(args: argparse.Namespace, out: Output) -> int:

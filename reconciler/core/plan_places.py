@@ -37,7 +37,7 @@ class Places:
             return _unseen(INCOMPLETE, f"the listing of {where} is incomplete ({gap.message}), and a table in it")
         for found in (self._snapshot.tables, self._snapshot.namespaces):
             for ident, finding in found.items():
-                if isinstance(finding, Unreadable) and finding.may_hold_data:
+                if isinstance(finding, Unreadable) and not finding.foreign:
                     return _unseen(UNREADABLE, f"{dotted(ident)} cannot be read ({finding.message}), and it")
         for ident in sorted(self._snapshot.hidden_unread):
             return _unseen(

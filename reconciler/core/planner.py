@@ -143,7 +143,12 @@ def summarize(steps: tuple[Step, ...]) -> Summary:
 
 def _catalog(spec: CatalogSpec, snapshot: Snapshot, plan: CatalogPlan, capabilities: Capabilities) -> CatalogSummary:
     problems = [f"the listing of {dotted(g.ident) or 'the catalog'} failed: {g.message}" for g in snapshot.gaps]
-    problems += [f"{dotted(d.change.ident)}: {d.reason}" for d in plan.drafts + plan.deletes if _unreadable(d)]
+    stuck = [d for d in plan.drafts + plan.deletes if _unreadable(d)]
+    problems += [f"{dotted(d.change.ident)}: {d.reason}" for d in stuck]
+    told = {d.change.ident for d in stuck}
+    for where in (snapshot.namespaces, snapshot.tables):
+        unread = {i: f for i, f in where.items() if isinstance(f, Unreadable) and not f.foreign and i not in told}
+        problems += [f"{dotted(i)} cannot be read: {f.message}" for i, f in unread.items()]
     written: dict[str, Json] = {"type": spec.type}
     written |= dict(spec.options)  # type: ignore[arg-type]
     if spec.management_written:

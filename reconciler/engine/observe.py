@@ -96,7 +96,7 @@ def _collected(
                     places[found.ident] = place
                 elif found.kind == "Namespace":
                     closed.add(found.ident)
-                elif not isinstance(finding, Unreadable) or finding.may_hold_data:
+                elif not isinstance(finding, Unreadable) or not finding.foreign:
                     unread.add(found.ident)
         elif found.kind == "Table":
             tables[found.ident] = finding

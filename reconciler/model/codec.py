@@ -203,8 +203,9 @@ def finding_json(finding: Finding) -> dict[str, Json]:
             return {"present": table_json(state)}
         case Detached(location, dataset):
             return {"detached": {"location": location, "dataset": dataset_json(dataset)}}
-        case Unreadable(code, message):
-            return {"unreadable": {"code": int(code), "message": message}}
+        case Unreadable(code, message, foreign):
+            said: dict[str, Json] = {"code": int(code), "message": message}
+            return {"unreadable": {**said, "foreign": True} if foreign else said}
         case _:
             return {"absent": True}
 
@@ -238,4 +239,4 @@ def snapshot_from(value: Mapping[str, Any]) -> Snapshot:
 
 
 def _unreadable(value: Mapping[str, Any]) -> Unreadable:
-    return Unreadable(Code(value["code"]), value["message"])
+    return Unreadable(Code(value["code"]), value["message"], bool(value.get("foreign")))

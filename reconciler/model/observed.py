@@ -39,12 +39,9 @@ class Unreadable:
 
     code: Code
     message: str
-
-    @property
-    def may_hold_data(self) -> bool:
-        """False for what was read and is no Lance table at all (a view, a table of another format): backends say so
-        with INVALID_INPUT. Anything else may be a table at any place."""
-        return self.code is not Code.INVALID_INPUT
+    foreign: bool = False
+    """It was read, and it is none of our kind: a view, a table of another format, a link to another catalog. Anything
+    else may be a Lance table, ours even, at any place."""
 
 
 Finding = Present | Absent | Detached | Unreadable

@@ -164,6 +164,9 @@ def test_the_catalogs_own_word_is_needed_for_absence(scripted: Scripted, type_: 
         (404, error(404, "NotFoundException", "metadata file is gone")),
         (404, {"error": "no"}),
         (400, error(400, "NoSuchTableException")),
+        (400, error(400, "BadRequestException")),
+        (400, "no"),
+        (422, error(422, "ValidationException")),
         (403, error(403, "ForbiddenException")),
         (200, {"identifiers": []}),
         (200, "<html>login</html>"),
@@ -173,7 +176,9 @@ def test_the_catalogs_own_word_is_needed_for_absence(scripted: Scripted, type_: 
 def test_any_other_answer_is_unreadable(scripted: Scripted, answer: tuple[int, object]) -> None:
     fill(scripted, "t")
     scripted.on("GET /v1/namespaces/n/tables/t$", answer)
-    assert isinstance(find(open_catalog(scripted.endpoint), "Table", "wh", "n", "t"), Unreadable)
+    finding = find(open_catalog(scripted.endpoint), "Table", "wh", "n", "t")
+    assert isinstance(finding, Unreadable)
+    assert not finding.foreign, "an error says nothing about what is there"
 
 
 @pytest.mark.parametrize("type_", ["NotFoundException", "EntityNotFound", ""])
@@ -306,7 +311,7 @@ def test_a_native_iceberg_table_is_there_and_not_ours_to_use(scripted: Scripted)
     fill(scripted, "t")
     scripted.on(r"GET /v1/namespaces/n/tables/t$", (200, loaded(properties={"table_type": "ICEBERG"})))
     finding = scan(open_catalog(scripted.endpoint))["Table", ("wh", "n", "t")]
-    assert finding == Unreadable(Code.INVALID_INPUT, "wh.n.t is an Iceberg table, not a Lance table")
+    assert finding == Unreadable(Code.INVALID_INPUT, "wh.n.t is an Iceberg table, not a Lance table", foreign=True)
 
 
 def test_an_unchanged_table_is_not_sent_again(scripted: Scripted) -> None:
@@ -331,7 +336,7 @@ def test_views_are_listed_only_where_the_server_has_them(scripted: Scripted) -> 
     assert open_catalog(scripted.endpoint).children(("wh", "n")) == []
     scripted.config(endpoints=["GET /v1/{prefix}/namespaces/{namespace}/views"])
     finding = scan(open_catalog(scripted.endpoint))["Table", ("wh", "n", "v")]
-    assert finding == Unreadable(Code.INVALID_INPUT, "wh.n.v is a view, not a table")
+    assert finding == Unreadable(Code.INVALID_INPUT, "wh.n.v is a view, not a table", foreign=True)
     assert open_catalog(scripted.endpoint).children(("wh", "n")) == ["v"]
 
 

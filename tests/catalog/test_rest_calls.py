@@ -89,6 +89,22 @@ def test_an_empty_token_and_an_empty_page_mean_what_they_say(filled: Rig) -> Non
     assert filled.catalog.children(("a",)) == ["1", "2", "3"]
 
 
+def test_a_namespace_that_cannot_be_asked_for_hides_its_tables(rig: Rig) -> None:
+    """With another delimiter its name cannot be sent: it is there, and what is in it is not known."""
+    rig.namespace("a.b")
+    rig.table("a.b", "theirs", data=False)
+    found = rig.scan(catalog=rig.open(delimiter="."))
+    assert {("Namespace", ("a.b",)), ("Gap", ("a.b",))} <= found.keys()
+
+
+@pytest.mark.parametrize("reply", [answer(400, '{"code": 13, "error": "no"}'), answer(400, "no"), answer(422)])
+def test_a_table_that_is_refused_may_be_any_table(filled: Rig, reply: object) -> None:
+    filled.proxy.fault(reply, path="/table/a%241/describe", times=None)  # type: ignore[arg-type]
+    finding = filled.scan()["Table", ("a", "1")].finding
+    assert isinstance(finding, Unreadable)
+    assert not finding.foreign
+
+
 @pytest.mark.parametrize("page", [answer(503, retry_after=0), answer(404), truncate, cut_answer])
 def test_a_page_that_fails_is_a_gap_and_hides_nothing_else(filled: Rig, page: object) -> None:
     catalog = filled.open(**PRUDENT)

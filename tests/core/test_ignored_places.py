@@ -51,7 +51,10 @@ def test_an_ignored_object_that_was_not_read_may_be_anywhere() -> None:
 
 def test_what_is_no_table_has_no_place() -> None:
     assert unread(Occupied(("a", "volume"))) == frozenset()
-    assert unread(Observation("Table", ("x", "v"), Unreadable(Code.INVALID_INPUT, "a view"))) == frozenset()
+    assert (
+        unread(Observation("Table", ("x", "v"), Unreadable(Code.INVALID_INPUT, "a view", foreign=True))) == frozenset()
+    )
+    assert unread(Observation("Table", ("x", "t"), Unreadable(Code.INVALID_INPUT, "answered 400"))) == {("x", "t")}
 
 
 class Shy(Listing):

@@ -270,9 +270,24 @@ def test_data_is_not_attached_while_a_table_that_may_have_it_is_not_seen(seen: d
 
 
 def test_data_is_attached_beside_what_is_no_lance_table() -> None:
-    view = Unreadable(Code.INVALID_INPUT, "b.u is a view, not a table")
+    view = Unreadable(Code.INVALID_INPUT, "b.u is a view, not a table", foreign=True)
     assert kinds(attach(tables={T: LOST, HOLDER: view}))[0] is DeclareTable
     assert kinds(attach(hidden=frozenset({HOLDER}), hidden_places={HOLDER: "s3://lake/b/u"}))[0] is DeclareTable
+
+
+def test_data_is_not_attached_beside_what_no_answer_told_about() -> None:
+    """A 400 is an error like any other: it says nothing about what is there."""
+    held = attach(tables={T: LOST, HOLDER: Unreadable(Code.INVALID_INPUT, "GET b/u answered 400")})
+    assert kinds(held) == []
+    assert "b.u cannot be read (GET b/u answered 400), and it may have this data already" in held.steps[0].reason
+
+
+def test_what_cannot_be_read_is_told_though_nobody_declares_it() -> None:
+    """It may be ours, and then it is an orphan; a view is none of our business."""
+    one = attach(tables={T: LOST, HOLDER: Unreadable(Code.SERVICE_UNAVAILABLE, "answered 503")}).catalogs["lake"]
+    assert (one.complete, one.problems) == (False, ("b.u cannot be read: answered 503",))
+    other = attach(tables={T: LOST, HOLDER: Unreadable(Code.INVALID_INPUT, "a view", foreign=True)}).catalogs["lake"]
+    assert (other.complete, other.problems) == (True, ())
 
 
 def test_the_data_of_an_ignored_table_is_that_tables() -> None:
