@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from catalog.unity_support import FIELDS, OURS, N, T, Unity, fresh_unity
+from catalog.unity_support import FIELDS, OURS, Killed, N, T, Unity, fresh_unity
 
 from reconciler.catalog.base import WriteContext
 from reconciler.catalog.entries import TableEntry
@@ -61,10 +61,6 @@ def test_marks_that_were_kept_beside_go_into_the_new_entry(unity: Unity) -> None
     unity.apply(c.UpdateTable(T, {}, (), Marks("us", True, ("a",))))
     unity.apply(replacing(unity))
     check_replaced(unity)
-
-
-class Killed(SystemExit):
-    """What no `except` of a catalog holds back."""
 
 
 def _store(catalog: EntryCatalog) -> UnityStore:
@@ -125,27 +121,17 @@ def end_by_a_declare(unity: Unity, change: c.ReplaceTable) -> None:
     check_replaced(unity)
 
 
-def cut(unity: Unity) -> None:
-    dying = unity.open()
-    _kill(dying, "before create_table")
-    with pytest.raises(Killed):
-        dying.apply(replacing(unity), WriteContext())
-
-
 def test_a_cut_table_elsewhere_is_found_where_it_was(unity: Unity) -> None:
     far, where = (*N, "far"), str(unity.root / "own" / "place")
     unity.apply(c.DeclareTable(far, {}, OURS, where), c.CreateDataset(far, FIELDS, {}, {}, "us", ()))
-    dying = unity.open()
-    _kill(dying, "before create_table")
-    with pytest.raises(Killed):
-        dying.apply(c.ReplaceTable(far, {"b": "2"}, (), OURS), WriteContext())
+    unity.cut(c.ReplaceTable(far, {"b": "2"}, (), OURS))
     found = unity.find("Table", far)
     assert isinstance(found, Detached)
     assert found.location == f"file://{where}"
 
 
 def test_the_record_says_nothing_about_a_table_at_another_place(unity: Unity) -> None:
-    cut(unity)
+    unity.cut(replacing(unity))
     unity.apply(c.DeclareTable(T, {}, OURS, str(unity.root / "new")))
     assert unity.wire()["properties"] == {"table_type": "lance", "reconciler.owner": "us"}
     assert not [p for p in (unity.root / "__reconciler").rglob("*") if p.is_file()]
@@ -165,7 +151,7 @@ def test_a_table_that_came_back_by_itself_is_not_removed(unity: Unity) -> None:
     """What is in the catalog counts, not the record."""
     stale = _store(unity.open()).table(T)
     assert stale is not None
-    cut(unity)
+    unity.cut(replacing(unity))
     unity.post("tables", name="t", table_type="EXTERNAL", storage_location="/x/y", properties={"table_type": "lance"})
     mine = unity.wire()["table_id"]
     assert unity.table().properties == {}
