@@ -133,6 +133,24 @@ def test_an_answer_without_its_list_is_not_an_empty_catalog(account: Account, bo
         found(account.connect(max_retries="0"), "Namespace", ("db",))
 
 
+@pytest.mark.parametrize("item", ["{}", "null", '{"Name": null}', '{"Name": 7}'])
+def test_an_item_without_a_name_is_not_left_out(account: Account, item: str) -> None:
+    account.make_database()
+    account.server.answer("GetTables", f'{{"TableList": [{item}]}}')
+    gap = scanned(account.connect())["Gap", ("db",)]
+    assert isinstance(gap, Gap)
+    assert gap.message == "list the tables of db: the answer holds an item of TableList without Name"
+    account.server.answer("GetDatabases", f'{{"DatabaseList": [{item}]}}')
+    with pytest.raises(CatalogError, match=r"list the databases of the catalog: .*DatabaseList without Name"):
+        scanned(account.connect())
+    account.server.answer("GetCatalogs", f'{{"CatalogList": [{item}]}}')
+    seen = scanned(account.connect(), Scope(namespaces=frozenset({("parent", "db")})))
+    assert isinstance(seen["Gap", ("parent",)], Gap)
+    account.server.answer("GetUserDefinedFunctions", f'{{"UserDefinedFunctions": [{item}]}}')
+    with pytest.raises(CatalogError, match=r"list the functions of db: .* without FunctionName"):
+        account.connect().children(("db",))
+
+
 def test_absence_is_an_answer_and_never_an_error(account: Account) -> None:
     catalog = account.connect(max_retries="0")
     assert isinstance(found(catalog, "Namespace", ("db",)), Absent)

@@ -20,6 +20,7 @@ from reconciler.catalog.base import WriteContext
 from reconciler.catalog.entry_catalog import EntryCatalog
 from reconciler.catalog.http import Timeouts
 from reconciler.catalog.unity import connect
+from reconciler.catalog.unity_client import KINDS
 from reconciler.catalog.unity_store import UnityStore
 from reconciler.engine.observe import observe
 from reconciler.model import change as c
@@ -253,6 +254,32 @@ def test_an_answer_without_its_list_is_not_an_empty_one(behind: Behind, body: st
     behind.proxy.fault(answer(200, body), path="/schemas", times=None)
     with pytest.raises(CatalogError, match="not a page of schemas"):
         list(behind.open().scan(Scope()))
+
+
+NAMELESS = ["null", "{}", '"t"', '{"name": null}', '{"name": "t"}, 7']
+
+
+@pytest.mark.parametrize("item", NAMELESS)
+def test_an_item_without_a_name_is_not_left_out(behind: Behind, item: str) -> None:
+    _three_schemas(behind)
+    behind.proxy.fault(answer(200, f'{{"tables": [{item}]}}'), path="/tables.*schema_name=b", times=None)
+    (gap,) = observe(behind.open(), Scope()).gaps
+    assert (gap.ident, gap.code) == (behind.lake.ns("b"), Code.INTERNAL)
+    assert "GET /tables of" in gap.message
+    assert "one of tables without a name" in gap.message
+    behind.proxy.fault(answer(200, f'{{"schemas": [{item}]}}'), path="/schemas", times=None)
+    with pytest.raises(CatalogError, match=r"GET /schemas .* one of schemas without a name"):
+        list(behind.open().scan(Scope()))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_schema_is_not_dropped_for_a_list_that_names_nothing(behind: Behind, kind: str) -> None:
+    lake = behind.lake
+    lake.reach([*lake.home()])
+    behind.proxy.fault(answer(200, f'{{"{KINDS[kind]}": [null]}}'), path=rf"/{kind}\?", times=None)
+    with pytest.raises(CatalogError, match="without a name"):
+        behind.open().apply(c.DropNamespace(lake.at), WriteContext())
+    assert behind.proxy.count("DELETE") == 0
 
 
 # options
