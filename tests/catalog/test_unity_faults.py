@@ -149,6 +149,26 @@ def test_a_removed_entry_is_told_and_comes_back_without_an_allow_word(
     }  # fmt: skip
 
 
+def test_a_refused_entry_that_was_put_back_is_a_write_that_landed(behind: Behind) -> None:
+    """The old entry is another one now: exit code 5, never "nothing was written"."""
+    lake, t, outsider = behind.lake, behind.lake.t("t"), behind.lake.outsider
+    lake.reach([*lake.home(), table(t, {"id": "int64"}, properties={"a": "1"})])
+    old = outsider.entries()[t]
+    catalog = behind.open()
+    plan = lake.plan([*lake.home(), table(t, {"id": "int64"}, properties={"a": "2"})], catalog)
+    refused = answer(400, '{"error_code": "INVALID_ARGUMENT", "message": "no"}')
+    behind.proxy.fault(refused, method="POST", path="/tables$")
+    report = lake.apply(plan, catalog)
+    (step,) = report.steps
+    assert (report.outcome, step.status) == ("partial", "failed")
+    assert step.error is not None
+    assert "is put back as it was, under a new table id" in step.error.message
+    assert (behind.proxy.count("DELETE"), behind.proxy.count("POST", "/tables$")) == (1, 2), "tried once"
+    new = outsider.entries()[t]
+    assert (new.properties, new.location) == (old.properties, old.location)
+    assert new.raw["table_id"] != old.raw["table_id"]  # type: ignore[index]
+
+
 # reads
 
 
