@@ -62,6 +62,10 @@ class Records:
             raise self._records.bad(_file("replacing", ident), "entry must be an object")
         return entry
 
+    def file_of(self, ident: Ident) -> str:
+        """Where the record of a replacement is, for people."""
+        return self._records.uri(_file("replacing", ident))
+
     def begin(self, ident: Ident, entry: Mapping[str, Any]) -> bool:
         """False when a record of this very entry is there already: of a run that died, or of one that is at it now.
         A record of an older entry is of a run that died when all was done but this: it is of no use any more."""

@@ -6,7 +6,8 @@ cut, lists its catalog once more before the first write. What is ignored counts 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from reconciler.core.plan_places import Places
 from reconciler.core.world import World
@@ -14,8 +15,8 @@ from reconciler.engine.chain import Link, Live
 from reconciler.engine.reader import Reader
 from reconciler.engine.retry import Retry
 from reconciler.model.change import DeclareTable, ReplaceTable
-from reconciler.model.ident import ObjectKey, dotted
-from reconciler.model.observed import Detached
+from reconciler.model.ident import Ident, ObjectKey, dotted
+from reconciler.model.observed import Detached, Snapshot, Unreadable
 
 
 def data_in_use(
@@ -31,7 +32,7 @@ def data_in_use(
     if not wanted:
         return {}, []
     touched = frozenset(key.ident if key.kind == "Namespace" else key.ident[:-1] for key in live)
-    snapshot = retry.call(lambda: reader.listing(touched))
+    snapshot = _without(retry.call(lambda: reader.listing(touched)), {key.ident for key in wanted})
     places = Places(World(snapshot), snapshot)
     used = {key: other for key, location in wanted.items() if (other := places.user_of(location)) is not None}
     taken = {key: f"its data at {wanted[key]} is table {dotted(other)} now" for key, other in used.items()}
@@ -43,3 +44,9 @@ def _gives_back(found: Detached, chain: Sequence[Link]) -> bool:
     """A replacement whose first half is done makes the entry on its data again, as a declare does."""
     makes = (DeclareTable, ReplaceTable) if found.cut is not None else DeclareTable
     return any(isinstance(link.step.change, makes) for link in chain)
+
+
+def _without(snapshot: Snapshot, wanted: Collection[Ident]) -> Snapshot:
+    """A listing calls a table whose replacement was cut unreadable: here it is known what it is."""
+    tables = {i: f for i, f in snapshot.tables.items() if i not in wanted or not isinstance(f, Unreadable)}
+    return replace(snapshot, tables=tables)

@@ -154,6 +154,16 @@ def test_a_saved_plan_does_not_go_on_when_the_data_is_another_table_by_now(unity
     assert [t["name"] for t in unity.server.state.schema(*N).leaves["tables"]] == ["theirs"]
 
 
+def test_a_cut_table_whose_manifest_is_gone_keeps_its_schema(unity: Unity, tmp_path: Path) -> None:
+    """Else it would never be heard of again."""
+    file = cut_replacement(unity, tmp_path)
+    file.write_text(catalog(unity))
+    done = reconciler(tmp_path, "apply", "--yes", "--prune", file)
+    assert done.code == 3, done.out + done.err
+    assert "it still holds t" in done.out
+    assert unity.namespace(N).marks.owner == "us"
+
+
 def test_columns_that_lag_behind_are_said_and_are_no_change(unity: Unity, tmp_path: Path) -> None:
     file = tmp_path / "m.yaml"
     file.write_text(catalog(unity) + SCHEMA + TABLE % (1, ""))

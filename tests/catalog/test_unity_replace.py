@@ -15,9 +15,10 @@ from reconciler.catalog.base import WriteContext
 from reconciler.catalog.entries import TableEntry
 from reconciler.catalog.entry_catalog import EntryCatalog
 from reconciler.catalog.unity_store import UnityStore
+from reconciler.engine.observe import observe
 from reconciler.model import change as c
 from reconciler.model.errors import CatalogError, Code
-from reconciler.model.observed import Absent, Detached, Present, Scope
+from reconciler.model.observed import Absent, Detached, Present, Scope, Unreadable
 from reconciler.model.state import Marks
 
 AFTER = Marks("us", True, ("b",))
@@ -128,6 +129,20 @@ def test_a_cut_table_elsewhere_is_found_where_it_was(unity: Unity) -> None:
     found = unity.find("Table", far)
     assert isinstance(found, Detached)
     assert found.location == f"file://{where}"
+
+
+@pytest.mark.parametrize("schema", ["is there", "is gone"])
+def test_a_cut_table_that_nobody_declares_is_told_of(unity: Unity, schema: str) -> None:
+    unity.cut(replacing(unity))
+    if schema == "is gone":
+        unity.server.state.delete_schema(*N, force=False)
+    told = observe(unity.open(), Scope()).tables[T]
+    assert isinstance(told, Unreadable)
+    assert f"its data was left at file://{unity.root}/lake/n/t" in told.message
+    (record,) = (p for p in (unity.root / "__reconciler").rglob("entry.json"))
+    assert f"or remove {record}" in told.message
+    record.unlink()
+    assert observe(unity.open(), Scope()).tables == {}
 
 
 def test_the_record_says_nothing_about_a_table_at_another_place(unity: Unity) -> None:
