@@ -164,6 +164,20 @@ def test_a_cut_table_whose_manifest_is_gone_keeps_its_schema(unity: Unity, tmp_p
     assert unity.namespace(N).marks.owner == "us"
 
 
+def test_a_cut_table_whose_data_is_gone_is_not_made_anew(unity: Unity, tmp_path: Path) -> None:
+    file = cut_replacement(unity, tmp_path)
+    data = unity.root / "lake" / "n" / "t"
+    data.rename(tmp_path / "moved")
+    for code, arguments in ((3, (file,)), (1, ("--plan", "plan.json"))):
+        done = reconciler(tmp_path, "apply", "--yes", *arguments)
+        assert done.code == code, done.out + done.err
+        assert "the data of lake.n.t is gone" in done.out + done.err
+    assert unity.server.state.schema(*N).leaves["tables"] == []
+    (tmp_path / "moved").rename(data)
+    assert reconciler(tmp_path, "apply", "--yes", file).code == 0
+    assert unity.wire()["properties"]["a"] == "2"
+
+
 def test_columns_that_lag_behind_are_said_and_are_no_change(unity: Unity, tmp_path: Path) -> None:
     file = tmp_path / "m.yaml"
     file.write_text(catalog(unity) + SCHEMA + TABLE % (1, ""))

@@ -145,6 +145,13 @@ def test_a_cut_table_that_nobody_declares_is_told_of(unity: Unity, schema: str) 
     assert observe(unity.open(), Scope()).tables == {}
 
 
+def test_a_cut_table_that_never_had_data_is_declared_again(unity: Unity) -> None:
+    new = (*N, "new")
+    unity.apply(c.DeclareTable(new, {}, OURS))
+    unity.cut(c.ReplaceTable(new, {"b": "2"}, (), OURS))
+    assert isinstance(unity.find("Table", new), Absent)
+
+
 def test_the_record_says_nothing_about_a_table_at_another_place(unity: Unity) -> None:
     unity.cut(replacing(unity))
     unity.apply(c.DeclareTable(T, {}, OURS, str(unity.root / "new")))
