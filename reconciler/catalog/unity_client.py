@@ -90,7 +90,8 @@ class UnityClient:
         longest page that the server has. Every page names its list, also an empty one, and everything in it has a
         name: an answer without them says nothing, least of all that nothing is there."""
         seen: set[str] = set()
-        token, doing = "", f"GET {path} of {'.'.join(params.values())}"
+        token: Any = ""
+        doing = f"GET {path} of {'.'.join(params.values())}"
         while True:
             asked = {**params, "max_results": "0", **({"page_token": token} if token else {})}
             reply = self._http.get(path, asked)
@@ -106,8 +107,8 @@ class UnityClient:
                 if not isinstance(item, dict) or not isinstance(item.get("name"), str):
                     raise CatalogError(Code.INTERNAL, f"{doing}: the answer holds one of {key} without a name")
             yield page
-            token = body.get("next_page_token") or ""
-            if not token:
+            token = body.get("next_page_token")
+            if token is None or token == "":
                 return
             if not isinstance(token, str):
                 raise CatalogError(Code.INTERNAL, f"{doing}: the answer has a next_page_token that is no text")

@@ -30,6 +30,7 @@ from reconciler.catalog.unity_entries import (
     restored,
     schema_body,
     schema_update,
+    shown_properties,
     table_body,
     table_entry,
 )
@@ -229,11 +230,12 @@ class UnityStore:
         ident, old = entry.ident, entry.raw
         kept = self._kept.get(ident, frozenset()) - properties.keys()
         if kept:
-            shown = namespace_entry(ident, old).properties
+            shown = shown_properties(old)
             properties = {**{k: v for k, v in shown.items() if k in kept}, **properties}
+        new = replacement(entry, properties, columns)
         with self._turn(ident):
             self._remove(ident, old)
-            self._make_again(ident, old, replacement(entry, properties, columns))
+            self._make_again(ident, old, new)
             self._check_single("Table", ident)
             self._ended(ident, old, marks=True)
             if kept:

@@ -61,11 +61,12 @@ class UnityWalk:
                         yield duplicates("Namespace", ident, len(same))
                         continue
                     entry = namespace_entry(ident, same[0])
-                    yield NamespaceEntry(ident, entry.properties)
+                    known = entry.properties if isinstance(entry, NamespaceEntry) else {}
+                    yield entry if isinstance(entry, BrokenEntry) else NamespaceEntry(ident, known)
                     if ignored(ident) and ignored((*ident, _ANY_NAME)):
                         continue
                     jobs.append(lambda i=ident, c=cut: self._tables(i, files, c, look))  # type: ignore[misc]
-                    if OWNER_KEY in entry.properties and ident not in declared:
+                    if OWNER_KEY in known and ident not in declared:
                         jobs.append(lambda i=ident: self._others(i))  # type: ignore[misc]
         except CatalogError as error:
             if first:

@@ -13,7 +13,7 @@ from catalog.unity_support import OURS, T, fresh_unity
 from contract.backends import Backend
 from contract.lake import Doc, Lake, namespace, table
 from contract.outsider_unity import UnityOutsider, endpoint, unity_site
-from servers.proxy import Fault, Proxy, Request, answer, cut_answer, cut_before, delay, reset_after, truncate
+from servers.proxy import Fault, Proxy, Request, answer, cut_answer, cut_before, delay, edited, reset_after, truncate
 
 from reconciler.catalog import unity_store
 from reconciler.catalog.base import WriteContext
@@ -25,7 +25,8 @@ from reconciler.catalog.unity_store import UnityStore
 from reconciler.engine.observe import observe
 from reconciler.model import change as c
 from reconciler.model.errors import CatalogError, Code
-from reconciler.model.observed import Scope, Unreadable
+from reconciler.model.ident import Ident, Kind
+from reconciler.model.observed import Present, Scope, Unreadable
 
 FAULTS: dict[str, Fault] = {
     "cut_answer": cut_answer,
@@ -300,6 +301,41 @@ def test_a_schema_is_not_dropped_for_a_list_that_names_nothing(behind: Behind, k
     with pytest.raises(CatalogError, match="without a name"):
         behind.open().apply(c.DropNamespace(lake.at), WriteContext())
     assert behind.proxy.count("DELETE") == 0
+
+
+@pytest.mark.parametrize("token", ["{}", "[1]", "7", "false"])
+def test_a_page_token_that_is_no_text_is_not_the_end(behind: Behind, token: str) -> None:
+    _three_schemas(behind)
+    behind.proxy.fault(answer(200, f'{{"tables": [], "next_page_token": {token}}}'), path="/tables.*schema_name=b")
+    (gap,) = observe(behind.open(), Scope()).gaps
+    assert gap.ident == behind.lake.ns("b")
+    assert "next_page_token that is no text" in gap.message
+
+
+@pytest.mark.parametrize(("key", "value"), [("properties", [1]), ("properties", "x"), ("columns", [None])])
+def test_an_odd_object_is_unreadable_and_no_other(behind: Behind, key: str, value: object) -> None:
+    _three_schemas(behind)
+    odd = edited(lambda body: {**body, "tables": [{**t, key: value} for t in body["tables"]]})
+    behind.proxy.fault(odd, path="/tables.*schema_name=b", times=None)
+    behind.proxy.fault(edited(lambda body: {**body, key: value}), path=r"/(tables|schemas)/", times=None)
+    snapshot = observe(behind.open(), Scope())
+    told = {t[1]: f.message for t, f in snapshot.tables.items() if isinstance(f, Unreadable)}
+    assert list(told) == ["b"]
+    assert f".b.t has {key} that are no" in told["b"]
+    wanted: list[tuple[Kind, Ident]] = [("Table", (*behind.lake.ns("b"), "t")), ("Namespace", behind.lake.ns("b"))]
+    for read in behind.open().read(wanted, Scope()):
+        assert isinstance(read.finding, Unreadable), read
+        assert read.finding.code is Code.INTERNAL
+
+
+def test_a_schema_with_odd_properties_is_unreadable_and_its_tables_are_not(behind: Behind) -> None:
+    _three_schemas(behind)
+    odd = edited(lambda body: {**body, "schemas": [{**s, "properties": [1]} for s in body["schemas"]]})
+    behind.proxy.fault(odd, path=r"/schemas\?", times=None)
+    snapshot = observe(behind.open(), Scope())
+    assert [i[1] for i, f in snapshot.namespaces.items() if isinstance(f, Unreadable)] == ["a", "b", "c"]
+    assert all(isinstance(f, Present) for f in snapshot.tables.values())
+    assert len(snapshot.tables) == 3
 
 
 # options
