@@ -91,8 +91,10 @@ class GlueApi:
                 raise CatalogError(Code.INTERNAL, f"{doing}: the answer holds an item of {key} without {name}")
             yield answer[key]
             following = answer.get("NextToken")
-            if not following:
+            if following is None or following == "":
                 return
+            if not isinstance(following, str):
+                raise CatalogError(Code.INTERNAL, f"{doing}: the answer has a NextToken that is no text")
             if following in seen:
                 raise CatalogError(Code.INTERNAL, f"{doing}: the service repeats its pages for ever")
             seen.add(following)
