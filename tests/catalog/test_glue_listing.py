@@ -177,6 +177,15 @@ def test_an_odd_table_is_unreadable_and_no_other(account: Account, odd: dict[str
         assert f"Glue's answer for db.bad has {words}" in bad.message
 
 
+@pytest.mark.parametrize("odd", ['{"Name": "t", "Parameters": [1]}', '{"Name": "t", "StorageDescriptor": "x"}', "7"])
+def test_what_botocore_cannot_read_is_a_gap_that_says_so(account: Account, odd: str) -> None:
+    account.make_database()
+    account.server.answer("GetTables", f'{{"TableList": [{odd}]}}')
+    gap = scanned(account.connect())["Gap", ("db",)]
+    assert isinstance(gap, Gap)
+    assert "list the tables of db: the answer does not have the form of Glue's API" in gap.message
+
+
 def test_an_odd_database_is_unreadable(account: Account) -> None:
     account.server.answer("GetDatabases", '{"DatabaseList": [{"Name": "db", "Parameters": {"a": [1]}}]}')
     account.make_database()
