@@ -60,6 +60,8 @@ class Records:
         entry = value.get("entry")
         if not isinstance(entry, dict):
             raise self._records.bad(_file("replacing", ident), "entry must be an object")
+        if not isinstance(entry.get("storage_location"), str) or not isinstance(entry.get("properties"), dict | None):
+            raise self._records.bad(_file("replacing", ident), "entry must have a location, and properties be a map")
         return entry
 
     def file_of(self, ident: Ident) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +19,7 @@ from reconciler.catalog.unity_store import UnityStore
 from reconciler.engine.observe import observe
 from reconciler.model import change as c
 from reconciler.model.errors import CatalogError, Code
+from reconciler.model.ident import Ident
 from reconciler.model.observed import Absent, Detached, Present, Scope, Unreadable
 from reconciler.model.state import Marks
 
@@ -150,6 +152,18 @@ def test_a_cut_table_that_never_had_data_is_declared_again(unity: Unity) -> None
     unity.apply(c.DeclareTable(new, {}, OURS))
     unity.cut(c.ReplaceTable(new, {"b": "2"}, (), OURS))
     assert isinstance(unity.find("Table", new), Absent)
+
+
+@pytest.mark.parametrize("odd", [{"storage_location": 7}, {"properties": ["x"]}])
+def test_a_damaged_record_is_named(unity: Unity, odd: dict[str, Any]) -> None:
+    unity.cut(replacing(unity))
+    (record,) = (p for p in (unity.root / "__reconciler").rglob("entry.json"))
+    value = json.loads(record.read_text())
+    record.write_text(json.dumps({**value, "entry": {**value["entry"], **odd}}))
+    for detail in (frozenset({T}), frozenset[Ident]()):
+        told = observe(unity.open(), Scope(detail=detail)).tables[T]
+        assert isinstance(told, Unreadable)
+        assert f"the record {record} cannot be read" in told.message
 
 
 def test_the_record_says_nothing_about_a_table_at_another_place(unity: Unity) -> None:
