@@ -180,10 +180,17 @@ class EntryCatalog:
                 return Absent()
             dataset = _opened(self._datasets, self._places, location, dotted(ident), ours=False)
             if dataset is None:
-                return Absent()
+                return self._never_made(ident, location)
             return Detached(location, dataset, self._cut(ident, location, dataset, scope))
         except CatalogError as error:
             return Unreadable(error.code, error.message)
+
+    def _never_made(self, ident: Ident, location: str) -> Absent:
+        """Unless the record of a cut replacement proves that the table was there. Raises CatalogError."""
+        entry = self.store.interrupted(ident)
+        if entry is not None and same_place(entry.location, location):
+            self._places.is_declared_only(location, dotted(ident), ours=True)
+        return Absent()
 
     def _cut(self, ident: Ident, location: str, dataset: DatasetState, scope: Scope) -> TableState | None:
         entry = self.store.interrupted(ident)

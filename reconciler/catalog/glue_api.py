@@ -80,16 +80,21 @@ class GlueApi:
     def pages(
         self, doing: str, call: str, key: str, arguments: Mapping[str, Any], missing: Code, retries: int | None = None
     ) -> Iterator[list[dict[str, Any]]]:
-        """Every page to the last one: an empty page that has a token is not the end."""
+        """Every page to the last one: an empty page that has a token is not the end. Everything on it has a name."""
+        name = "FunctionName" if key == "UserDefinedFunctions" else "Name"
         token: str | None = None
         seen: set[str] = set()
         while True:
             more = {"NextToken": token} if token else {}
             answer = self.read(doing, call, key, {**arguments, "MaxResults": _PAGE, **more}, missing, retries)
+            if any(not isinstance(item, dict) or not isinstance(item.get(name), str) for item in answer[key]):
+                raise CatalogError(Code.INTERNAL, f"{doing}: the answer holds an item of {key} without {name}")
             yield answer[key]
             following = answer.get("NextToken")
-            if not following:
+            if following is None or following == "":
                 return
+            if not isinstance(following, str):
+                raise CatalogError(Code.INTERNAL, f"{doing}: the answer has a NextToken that is no text")
             if following in seen:
                 raise CatalogError(Code.INTERNAL, f"{doing}: the service repeats its pages for ever")
             seen.add(following)

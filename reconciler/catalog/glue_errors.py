@@ -132,4 +132,6 @@ def _from_library(error: BaseException, doing: str, write: bool) -> CatalogError
         return CatalogError(Code.SERVICE_UNAVAILABLE, f"{doing}: {text}", unknown_outcome=write)
     if isinstance(error, (b.ParamValidationError, b.BotoCoreError, ValueError)):
         return CatalogError(Code.INVALID_INPUT, f"{doing}: {text}")
+    if isinstance(error, AttributeError):  # botocore's parser, on a list where a map belongs
+        text = f"the answer does not have the form of Glue's API ({text})"
     return CatalogError(Code.INTERNAL, f"{doing}: {text}", unknown_outcome=write)

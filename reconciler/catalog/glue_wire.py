@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -21,6 +21,8 @@ _OF_A_TABLE = {DESCRIPTION_KEY: "Description"}
 
 def namespace_entry(ident: Ident, database: Mapping[str, Any]) -> NamespaceEntry | BrokenEntry:
     """`description` and `location` are the native fields; a parameter of that name shows where there is no field."""
+    if (odd := _odd(database, _OF_A_DATABASE.values())) is not None:
+        return BrokenEntry("Namespace", ident, Code.INTERNAL, f"Glue's answer for {dotted(ident)} has {odd}")
     for key, what in (("TargetDatabase", "a resource link"), ("FederatedDatabase", "a federated database")):
         if database.get(key):
             message = f"{dotted(ident)} is {what}: what is behind it belongs to another catalog and is left alone"
@@ -38,6 +40,8 @@ def database_input(
 
 def table_entry(ident: Ident, table: Mapping[str, Any], *, keep: bool = True) -> TableEntry | BrokenEntry:
     """A Lance table, or why it is none. `keep` holds on to the answer, for an update that follows."""
+    if (odd := _odd(table, ("Description", "TableType")) or _odd_storage(table)) is not None:
+        return BrokenEntry("Table", ident, Code.INTERNAL, f"Glue's answer for {dotted(ident)} has {odd}")
     if (strange := _strange(table)) is not None:
         return BrokenEntry("Table", ident, Code.INVALID_INPUT, f"{dotted(ident)} is {strange}", foreign=True)
     storage = table.get("StorageDescriptor") or {}
@@ -49,6 +53,25 @@ def table_entry(ident: Ident, table: Mapping[str, Any], *, keep: bool = True) ->
     properties.pop(TABLE_TYPE, None)
     columns = tuple(_column(c["Name"], c.get("Type"), c.get("Comment")) for c in storage.get("Columns") or ())
     return TableEntry(ident, location, properties, columns, raw=table if keep else None)
+
+
+def _odd(live: Mapping[str, Any], texts: Iterable[str]) -> str | None:
+    """What the API does not know: botocore takes any JSON for a text."""
+    if not all(isinstance(v, str) for v in (live.get("Parameters") or {}).values()):
+        return "Parameters that are no text"
+    return next((f"a {key} that is no text" for key in texts if not isinstance(live.get(key), str | None)), None)
+
+
+def _odd_storage(table: Mapping[str, Any]) -> str | None:
+    storage = table.get("StorageDescriptor") or {}
+    if not isinstance(storage.get("Location"), str | None):
+        return "a Location that is no text"
+    for column in storage.get("Columns") or ():
+        if not isinstance(column, dict) or not isinstance(column.get("Name"), str):
+            return "a column without a Name"
+        if not all(isinstance(column.get(key), str | None) for key in ("Type", "Comment")):
+            return f"a column {column['Name']} whose Type or Comment is no text"
+    return None
 
 
 @lru_cache(maxsize=8192)

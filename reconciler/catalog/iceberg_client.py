@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -200,26 +200,30 @@ class Listing:
         return names
 
     def _advance(self, token: object, progress: bool, doing: str) -> None:
-        if not token:
+        if token is None or token == "":
             self.finished = True
             return
+        if not isinstance(token, str):
+            raise CatalogError(Code.INTERNAL, f"cannot {doing}: the answer has a next-page-token that is no text")
         self._idle = 0 if progress else self._idle + 1
         if token in self._tokens or self._idle >= _IDLE_PAGES:
             why = "the server repeats a page token" if token in self._tokens else "page after page holds nothing new"
             raise CatalogError(Code.INTERNAL, f"cannot {doing}: {why}, the listing does not end")
-        self._token = str(token)
-        self._tokens.add(self._token)
+        self._token = token
+        self._tokens.add(token)
 
     def _name(self, item: Any, doing: str) -> str:
         """The last name; the rest must be where we asked."""
+        above, name = None, None
         if isinstance(item, Mapping):
-            item = [*item.get("namespace", ()), item.get("name")]
-        levels: Sequence[str] = self._ident[1:]
-        if not isinstance(item, list) or item[:-1] != list(levels) or not isinstance(item[-1], str):
+            above, name = item.get("namespace"), item.get("name")
+        elif isinstance(item, list) and item:
+            above, name = item[:-1], item[-1]
+        if above != list(self._ident[1:]) or not isinstance(name, str):
             raise CatalogError(
                 Code.INTERNAL, f"cannot {doing}: the answer names {item!r}, which is not directly inside"
             )
-        return item[-1]
+        return name
 
 
 class _Tags:

@@ -19,7 +19,7 @@ from reconciler.model.ident import Ident
 
 Commit = Mapping[str, Any]
 """The protocol's CommitTableRequest, with its identifier and its requirements."""
-_PASSING = (Code.SERVICE_UNAVAILABLE, Code.THROTTLING, Code.UNAUTHENTICATED)
+_PASSING = (Code.SERVICE_UNAVAILABLE, Code.THROTTLING)
 
 
 @dataclass(slots=True, eq=False)

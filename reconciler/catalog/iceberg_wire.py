@@ -148,7 +148,13 @@ def warehouse_of(name: str, endpoint: str, body: Any, forced_prefix: str | None)
 
 def _path(endpoint: str, uri: str | None) -> str:
     """Credentials go to the address that the user gave: a server may name another path, not another host."""
-    here, there = urlsplit(endpoint), urlsplit(uri or endpoint)
+    here = urlsplit(endpoint)
+    try:
+        there = urlsplit(uri or endpoint)
+    except ValueError as error:
+        raise CatalogError(
+            Code.INTERNAL, f"the configuration that {endpoint} answers with has a `uri` that is no address: {error}"
+        ) from None
     same = (here.scheme, here.netloc.lower()) == (there.scheme, there.netloc.lower())
     return (there if same else here).path.rstrip("/")
 
@@ -232,6 +238,8 @@ def namespace_from(ident: Ident, body: Mapping[str, Any], added: Collection[str]
     if levels != list(ident[1:]):
         message = f"the server answered with namespace {levels} when asked for {list(ident[1:])}"
         return BrokenEntry("Namespace", ident, Code.INTERNAL, message)
+    if not isinstance(body.get("properties"), Mapping | None):
+        return BrokenEntry("Namespace", ident, Code.INTERNAL, _no_map(ident))
     return NamespaceEntry(ident, visible("Namespace", _strings(body.get("properties")), added))
 
 
@@ -240,6 +248,8 @@ def table_from(ident: Ident, body: Any, added: Collection[str] = ()) -> TableEnt
     metadata = body.get("metadata") if isinstance(body, Mapping) else None
     if not isinstance(metadata, Mapping):
         return BrokenEntry("Table", ident, Code.INTERNAL, f"the server's answer for {dotted(ident)} holds no metadata")
+    if not isinstance(metadata.get("properties"), Mapping | None):
+        return BrokenEntry("Table", ident, Code.INTERNAL, _no_map(ident))
     properties = _strings(metadata.get("properties"))
     if properties.get(TABLE_TYPE, "").lower() != LANCE:
         why = f"{dotted(ident)} is an Iceberg table, not a Lance table"
@@ -249,6 +259,10 @@ def table_from(ident: Ident, body: Any, added: Collection[str] = ()) -> TableEnt
     if not location or not isinstance(uuid, str):
         return BrokenEntry("Table", ident, Code.INTERNAL, f"{dotted(ident)} has no location or no uuid in the catalog")
     return TableEntry(ident, location, visible("Table", properties, added), raw=uuid)
+
+
+def _no_map(ident: Ident) -> str:
+    return f"the server's answer for {dotted(ident)} has properties that are no map"
 
 
 METADATA = "metadata"

@@ -87,10 +87,11 @@ class UnityClient:
 
     def _pages(self, path: str, key: str, params: Mapping[str, str], optional: bool = False) -> Iterator[list[Wire]]:
         """Until there is no token: with authorization on, a page may be empty and not the last. `max_results=0` is the
-        longest page that the server has. Every page names its list, also an empty one: an answer without it says
-        nothing, least of all that nothing is there."""
+        longest page that the server has. Every page names its list, also an empty one, and everything in it has a
+        name: an answer without them says nothing, least of all that nothing is there."""
         seen: set[str] = set()
-        token, doing = "", f"GET {path} of {'.'.join(params.values())}"
+        token: Any = ""
+        doing = f"GET {path} of {'.'.join(params.values())}"
         while True:
             asked = {**params, "max_results": "0", **({"page_token": token} if token else {})}
             reply = self._http.get(path, asked)
@@ -102,10 +103,15 @@ class UnityClient:
             page = body.get(key) if isinstance(body, dict) else None
             if not isinstance(page, list):
                 raise CatalogError(Code.INTERNAL, f"{doing}: the answer is not a page of {key}: check spec.api_path")
-            yield [item for item in page if isinstance(item, dict)]
-            token = body.get("next_page_token") or ""
-            if not token:
+            for item in page:
+                if not isinstance(item, dict) or not isinstance(item.get("name"), str):
+                    raise CatalogError(Code.INTERNAL, f"{doing}: the answer holds one of {key} without a name")
+            yield page
+            token = body.get("next_page_token")
+            if token is None or token == "":
                 return
+            if not isinstance(token, str):
+                raise CatalogError(Code.INTERNAL, f"{doing}: the answer has a next_page_token that is no text")
             if token in seen:
                 raise CatalogError(Code.INTERNAL, f"{doing}: the server gives the page {token!r} again and again")
             seen.add(token)

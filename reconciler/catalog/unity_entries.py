@@ -22,13 +22,17 @@ from reconciler.model.state import DESCRIPTION_KEY, Column, Marks
 LANCE = "lance"
 
 
-def namespace_entry(ident: Ident, wire: Wire) -> NamespaceEntry:
-    return NamespaceEntry(ident, _properties(wire), wire)
+def namespace_entry(ident: Ident, wire: Wire) -> NamespaceEntry | BrokenEntry:
+    if (odd := _odd(wire)) is not None:
+        return BrokenEntry("Namespace", ident, Code.INTERNAL, f"the server's answer for {dotted(ident)} has {odd}")
+    return NamespaceEntry(ident, shown_properties(wire), wire)
 
 
 def table_entry(ident: Ident, wire: Wire, marks: Marks | None = None) -> TableEntry | BrokenEntry:
     """Only an EXTERNAL table whose `table_type` property says lance is ours to read."""
-    properties = _properties(wire)
+    if (odd := _odd(wire)) is not None:
+        return BrokenEntry("Table", ident, Code.INTERNAL, f"the server's answer for {dotted(ident)} has {odd}")
+    properties = shown_properties(wire)
     marker = properties.pop(MARKER, "")
     if wire.get("table_type") != "EXTERNAL" or marker.lower() != LANCE:
         kind = " ".join(str(wire.get(k)) for k in ("table_type", "data_source_format") if wire.get(k))
@@ -50,7 +54,7 @@ def schema_update(entry: NamespaceEntry, properties: Mapping[str, str]) -> Wire:
     """The map replaces the whole map of the server. It always holds our owner: an empty one would change nothing."""
     kept, comment = _divided(properties)
     body: Wire = {"properties": {**kept, **_theirs(entry.raw)}}
-    if comment != _properties(entry.raw).get(DESCRIPTION_KEY, ""):
+    if comment != shown_properties(entry.raw).get(DESCRIPTION_KEY, ""):
         body["comment"] = comment
     return body
 
@@ -77,7 +81,7 @@ def replacement(entry: TableEntry, properties: Mapping[str, str], columns: tuple
     kept, comment = _divided(properties)
     theirs = _theirs(old)
     body["properties"] = {**kept, **theirs, MARKER: (old.get("properties") or {}).get(MARKER, LANCE)}
-    if comment != _properties(old).get(DESCRIPTION_KEY, ""):
+    if comment != shown_properties(old).get(DESCRIPTION_KEY, ""):
         body["comment"] = comment
     if not body.get("comment") and not theirs:
         body.pop("comment", None)
@@ -91,7 +95,7 @@ def brought_back(
 ) -> tuple[Wire, frozenset[str]]:
     """A new entry in place of one that a cut replacement removed: what others had set on it stays. `marks`: those of
     the old entry. Also the keys that come from there and not from `properties`."""
-    before = split(_properties(old))[0]
+    before = split(shown_properties(old))[0]
     theirs = {k: v for k, v in before.items() if k not in properties and k not in marks.applied and k != MARKER}
     entry = TableEntry(ident, str(old.get("storage_location")), raw=old)
     return replacement(entry, {**theirs, **properties}, columns), frozenset(theirs)
@@ -105,7 +109,17 @@ def restored(old: Wire) -> Wire:
     return {**body, "columns": columns, "properties": dict(old.get("properties") or {})}
 
 
-def _properties(wire: Wire) -> dict[str, str]:
+def _odd(wire: Wire) -> str | None:
+    """What the protocol does not know, in an answer with the status of a good one."""
+    if not isinstance(wire.get("properties"), dict | None):
+        return "properties that are no map"
+    columns = wire.get("columns")
+    if not isinstance(columns, list | None) or not all(isinstance(c, dict) for c in columns or ()):
+        return "columns that are no list of columns"
+    return None
+
+
+def shown_properties(wire: Wire) -> dict[str, str]:
     properties = {str(k): str(v) for k, v in (wire.get("properties") or {}).items()}
     comment = wire.get("comment")
     if comment is not None:

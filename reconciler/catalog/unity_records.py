@@ -60,7 +60,13 @@ class Records:
         entry = value.get("entry")
         if not isinstance(entry, dict):
             raise self._records.bad(_file("replacing", ident), "entry must be an object")
+        if not isinstance(entry.get("storage_location"), str) or not isinstance(entry.get("properties"), dict | None):
+            raise self._records.bad(_file("replacing", ident), "entry must have a location, and properties be a map")
         return entry
+
+    def file_of(self, ident: Ident) -> str:
+        """Where the record of a replacement is, for people."""
+        return self._records.uri(_file("replacing", ident))
 
     def begin(self, ident: Ident, entry: Mapping[str, Any]) -> bool:
         """False when a record of this very entry is there already: of a run that died, or of one that is at it now.

@@ -30,6 +30,7 @@ from reconciler.catalog.unity_entries import (
     restored,
     schema_body,
     schema_update,
+    shown_properties,
     table_body,
     table_entry,
 )
@@ -229,11 +230,12 @@ class UnityStore:
         ident, old = entry.ident, entry.raw
         kept = self._kept.get(ident, frozenset()) - properties.keys()
         if kept:
-            shown = namespace_entry(ident, old).properties
+            shown = shown_properties(old)
             properties = {**{k: v for k, v in shown.items() if k in kept}, **properties}
+        new = replacement(entry, properties, columns)
         with self._turn(ident):
             self._remove(ident, old)
-            self._make_again(ident, old, replacement(entry, properties, columns))
+            self._make_again(ident, old, new)
             self._check_single("Table", ident)
             self._ended(ident, old, marks=True)
             if kept:
@@ -250,8 +252,7 @@ class UnityStore:
                 if error.unknown_outcome and self._is_there(ident):
                     return
                 if not error.unknown_outcome and not error.retryable:
-                    self._put_back(ident, old, error)
-                    raise
+                    raise self._put_back(ident, old, error) from error
                 if pause is None:
                     self._removed[ident] = _left(ident, old)
                     error.unknown_outcome = True
@@ -288,21 +289,24 @@ class UnityStore:
             return self.client.table(ident) is None
         return False
 
-    def _put_back(self, ident: Ident, old: Wire, refused: CatalogError) -> None:
-        """The server does not take the new entry: the old one is made again."""
+    def _put_back(self, ident: Ident, old: Wire, refused: CatalogError) -> CatalogError:
+        """The server does not take the new entry: the old one is made again, unless somebody else has made one. What
+        is then to be told."""
         if refused.code is Code.TABLE_ALREADY_EXISTS:
             self._ended(ident, old)
-            return
+            return CatalogError(refused.code, refused.message, landed=True)
         try:
             self.client.create_table(restored(old))
         except CatalogError as error:
             self._removed[ident] = _left(ident, old)
-            raise CatalogError(
-                refused.code,
-                f"{refused.message}; and {dotted(ident)} could not be put back ({error.message})",
-                unknown_outcome=True,
-            ) from refused
+            why = f"{refused.message}; and {dotted(ident)} could not be put back ({error.message})"
+            return CatalogError(refused.code, why, unknown_outcome=True)
         self._ended(ident, old)
+        why = (
+            f"{refused.message}; the entry of {dotted(ident)}, which was removed for this, is put back as it was, "
+            "under a new table id: grants on it have to be given again"
+        )
+        return CatalogError(refused.code, why, landed=True)
 
     def _ended(self, ident: Ident, old: Wire, *, marks: bool = False) -> None:
         """`marks`: those of the old entry are in the new one's properties now."""

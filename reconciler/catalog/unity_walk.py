@@ -1,6 +1,7 @@
 """A whole Unity catalog as a stream: the schemas, then one listing of tables for each, several at a time.
 
 A listing has the whole tables, so no table is asked for on its own. A page that fails leaves a gap below its schema.
+A table whose entry a cut replacement has removed is told of when no manifest declares it any more: nobody else would.
 Volumes, functions and models are listed only where a drop may be planned: in schemas with an owner's mark that hold
 no declared table. Right before a drop they are listed in any case.
 """
@@ -38,9 +39,15 @@ class UnityWalk:
         files = self._records.files()
         replacing = self._records.replacing(files)
         declared = {parent(t) for t in scope.detail}
+
+        def look(table: Ident) -> Listed | None:
+            entry = again(table)
+            return entry if entry is not None or table in scope.detail else self._cut(table)
+
         ignored = matcher(scope.ignore)
         jobs: list[Callable[[], Iterator[list[Listed]]]] = []
         first = True
+        lost = set(replacing)
         try:
             for page in self._client.schemas(self._catalog):
                 if first:
@@ -48,25 +55,29 @@ class UnityWalk:
                     first = False
                 for name, wires in groupby(page, key=lambda w: str(w["name"])):
                     ident, same = (self._catalog, name), list(wires)
+                    cut = [t for t in replacing if parent(t) == ident]
+                    lost.difference_update(cut)
                     if len(same) > 1:
                         yield duplicates("Namespace", ident, len(same))
                         continue
                     entry = namespace_entry(ident, same[0])
-                    yield NamespaceEntry(ident, entry.properties)
+                    known = entry.properties if isinstance(entry, NamespaceEntry) else {}
+                    yield entry if isinstance(entry, BrokenEntry) else NamespaceEntry(ident, known)
                     if ignored(ident) and ignored((*ident, _ANY_NAME)):
                         continue
-                    cut = [t for t in replacing if parent(t) == ident]
-                    jobs.append(lambda i=ident, c=cut: self._tables(i, files, c, again))  # type: ignore[misc]
-                    if OWNER_KEY in entry.properties and ident not in declared:
+                    jobs.append(lambda i=ident, c=cut: self._tables(i, files, c, look))  # type: ignore[misc]
+                    if OWNER_KEY in known and ident not in declared:
                         jobs.append(lambda i=ident: self._others(i))  # type: ignore[misc]
         except CatalogError as error:
             if first:
                 raise
             yield Gap((self._catalog,), error.code, error.message)
+        else:
+            jobs += [lambda t=table: self._lost(t, look) for table in sorted(lost)]  # type: ignore[misc]
         yield from spread(jobs, self._threads)
 
     def _tables(
-        self, ident: Ident, files: frozenset[str], cut: list[Ident], again: Callable[[Ident], Listed | None]
+        self, ident: Ident, files: frozenset[str], cut: list[Ident], look: Callable[[Ident], Listed | None]
     ) -> Iterator[list[Listed]]:
         """Two tables of one name (this server lets that happen) are next to each other: the order is by name. Many in
         one list: handing over costs more than what is handed over."""
@@ -81,12 +92,36 @@ class UnityWalk:
                     yield found
                     found = []
             for table in sorted(missing):
-                entry = again(table)
+                entry = look(table)
                 if entry is not None:
                     found.append(entry)
         except CatalogError as error:
             found.append(Gap(ident, error.code, error.message))
         yield found
+
+    def _lost(self, ident: Ident, look: Callable[[Ident], Listed | None]) -> Iterator[list[Listed]]:
+        """A table whose replacement was cut and whose schema is gone too."""
+        try:
+            entry = look(ident)
+        except CatalogError as error:
+            entry = Gap(ident, error.code, error.message)
+        yield [entry] if entry is not None else []
+
+    def _cut(self, ident: Ident) -> BrokenEntry | None:
+        """A declared one is left to the look for its data."""
+        try:
+            old = self._records.replaced(ident)
+        except CatalogError as error:
+            return BrokenEntry("Table", ident, error.code, error.message)
+        if old is None:
+            return None
+        return BrokenEntry(
+            "Table",
+            ident,
+            Code.INVALID_TABLE_STATE,
+            f"its replacement was cut when its entry was removed; its data was left at {old.get('storage_location')}. "
+            f"Declare it again and apply, or remove {self._records.file_of(ident)} to let go of it",
+        )
 
     def _wires(self, ident: Ident) -> Iterator[Wire]:
         for page in self._client.inside("tables", ident):

@@ -164,7 +164,7 @@ def _write_until_it_holds(step: Step, links: Sequence[Link], tools: Tools, attem
         attempts.count += 1
         error = _write(step, tools, attempts)
         attempts.doubt = error is not None and error.unknown_outcome
-        landed = landed or error is None
+        landed = landed or error is None or error.landed
         try:
             lives: Lives = read_live(links, tools)
             raced = error is not None and error.code in _RACED

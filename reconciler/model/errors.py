@@ -48,16 +48,24 @@ class CatalogError(Exception):
     """The only exception a catalog raises.
 
     `unknown_outcome`: a write may have landed although it failed (time-out, cut connection, 5xx): re-read, never
-    conclude. `retry_after`: seconds a server asked us to wait.
+    conclude. `landed`: it failed for good, and yet something was written on the way, were it only undone again.
+    `retry_after`: seconds a server asked us to wait.
     """
 
     def __init__(
-        self, code: Code, message: str, *, unknown_outcome: bool = False, retry_after: float | None = None
+        self,
+        code: Code,
+        message: str,
+        *,
+        unknown_outcome: bool = False,
+        landed: bool = False,
+        retry_after: float | None = None,
     ) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
         self.unknown_outcome = unknown_outcome
+        self.landed = landed
         self.retry_after = retry_after
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import threading
 from typing import Any
 
@@ -131,6 +132,75 @@ def test_an_answer_without_its_list_is_not_an_empty_catalog(account: Account, bo
     account.server.answer("GetDatabase", body)
     with pytest.raises(CatalogError, match="holds no Database"):
         found(account.connect(max_retries="0"), "Namespace", ("db",))
+
+
+@pytest.mark.parametrize("item", ["{}", "null", '{"Name": null}', '{"Name": 7}'])
+def test_an_item_without_a_name_is_not_left_out(account: Account, item: str) -> None:
+    account.make_database()
+    account.server.answer("GetTables", f'{{"TableList": [{item}]}}')
+    gap = scanned(account.connect())["Gap", ("db",)]
+    assert isinstance(gap, Gap)
+    assert gap.message == "list the tables of db: the answer holds an item of TableList without Name"
+    account.server.answer("GetDatabases", f'{{"DatabaseList": [{item}]}}')
+    with pytest.raises(CatalogError, match=r"list the databases of the catalog: .*DatabaseList without Name"):
+        scanned(account.connect())
+    account.server.answer("GetCatalogs", f'{{"CatalogList": [{item}]}}')
+    seen = scanned(account.connect(), Scope(namespaces=frozenset({("parent", "db")})))
+    assert isinstance(seen["Gap", ("parent",)], Gap)
+    account.server.answer("GetUserDefinedFunctions", f'{{"UserDefinedFunctions": [{item}]}}')
+    with pytest.raises(CatalogError, match=r"list the functions of db: .* without FunctionName"):
+        account.connect().children(("db",))
+
+
+@pytest.mark.parametrize(
+    ("odd", "words"),
+    [
+        ({"StorageDescriptor": {"Location": "/x", "Columns": [{"Type": "int"}]}}, "a column without a Name"),
+        ({"StorageDescriptor": {"Location": "/x", "Columns": [None]}}, "a column without a Name"),
+        ({"StorageDescriptor": {"Location": "/x", "Columns": [{"Name": "c", "Type": []}]}}, "a column c whose Type"),
+        ({"StorageDescriptor": {"Location": {"a": 1}}}, "a Location that is no text"),
+        ({"Parameters": {"table_type": 5}}, "Parameters that are no text"),
+        ({"Description": {"a": 1}}, "a Description that is no text"),
+    ],
+)
+def test_an_odd_table_is_unreadable_and_no_other(account: Account, odd: dict[str, Any], words: str) -> None:
+    good = {"Name": "good", "TableType": "EXTERNAL_TABLE", "Parameters": {"table_type": "lance"}}
+    good["StorageDescriptor"] = {"Location": "/x/good", "Columns": []}
+    account.make_database()
+    account.server.answer("GetTables", json.dumps({"TableList": [{**good, "Name": "bad", **odd}, good]}))
+    seen = scanned(account.connect())
+    assert isinstance(seen["Table", ("db", "good")], Present)
+    account.server.answer("GetTable", json.dumps({"Table": {**good, "Name": "bad", **odd}}))
+    for bad in (seen["Table", ("db", "bad")], found(account.connect(), "Table", ("db", "bad"))):
+        assert isinstance(bad, Unreadable)
+        assert bad.code is Code.INTERNAL
+        assert f"Glue's answer for db.bad has {words}" in bad.message
+
+
+@pytest.mark.parametrize("odd", ['{"Name": "t", "Parameters": [1]}', '{"Name": "t", "StorageDescriptor": "x"}', "7"])
+def test_what_botocore_cannot_read_is_a_gap_that_says_so(account: Account, odd: str) -> None:
+    account.make_database()
+    account.server.answer("GetTables", f'{{"TableList": [{odd}]}}')
+    gap = scanned(account.connect())["Gap", ("db",)]
+    assert isinstance(gap, Gap)
+    assert "list the tables of db: the answer does not have the form of Glue's API" in gap.message
+
+
+def test_an_odd_database_is_unreadable(account: Account) -> None:
+    account.server.answer("GetDatabases", '{"DatabaseList": [{"Name": "db", "Parameters": {"a": [1]}}]}')
+    account.make_database()
+    bad = scanned(account.connect())["Namespace", ("db",)]
+    assert isinstance(bad, Unreadable)
+    assert bad.message == "Glue's answer for db has Parameters that are no text"
+
+
+@pytest.mark.parametrize("token", ['{"a": 1}', "[1]", "7", "false"])
+def test_a_page_token_that_is_no_text_is_not_the_end(account: Account, token: str) -> None:
+    account.make_database()
+    account.server.answer("GetTables", f'{{"TableList": [], "NextToken": {token}}}')
+    gap = scanned(account.connect())["Gap", ("db",)]
+    assert isinstance(gap, Gap)
+    assert gap.message == "list the tables of db: the answer has a NextToken that is no text"
 
 
 def test_absence_is_an_answer_and_never_an_error(account: Account) -> None:

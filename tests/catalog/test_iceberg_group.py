@@ -146,6 +146,7 @@ FAULTS: dict[str, tuple[Fault, bool]] = {
     "500, done": (answer(500, forward=True), True),
     "500": (answer(500), True),
     "429": (answer(429), False),
+    "401": (answer(401), False),
     "409": (answer(409), False),
     "400": (answer(400), False),
     "501": (answer(501), False),

@@ -92,6 +92,7 @@ def test_one_warehouse_that_fails_does_not_hide_the_others(scripted: Scripted) -
         ((404, "<html>not here</html>"), "no Iceberg REST catalog is there"),
         ((200, "<html>hello</html>"), "does not answer like an Iceberg REST catalog"),
         ((200, ["x"]), "does not answer like an Iceberg REST catalog"),
+        ((200, {"overrides": {"uri": "http://[bad"}}), "a `uri` that is no address"),
         ((500, error(500, "IllegalArgumentException", "Unknown warehouse 'wh'")), "Unknown warehouse 'wh'"),
     ],
 )
@@ -256,6 +257,12 @@ def test_a_list_that_does_not_end_is_a_gap(scripted: Scripted) -> None:
     "answer",
     [
         (200, {"identifiers": [{"namespace": ["other"], "name": "t"}]}),
+        (200, {"identifiers": [{"namespace": None, "name": "t"}]}),
+        (200, {"identifiers": [{"name": "t"}]}),
+        (200, {"identifiers": [{"namespace": ["n"], "name": 7}]}),
+        (200, {"identifiers": [None, []]}),
+        (200, {"identifiers": [], "next-page-token": {"page": 2}}),
+        (200, {"identifiers": [], "next-page-token": []}),
         (200, {"identifiers": None}),
         (200, {"tables": []}),
         (403, error(403, "ForbiddenException")),
@@ -267,10 +274,34 @@ def test_a_page_that_fails_is_a_gap(scripted: Scripted, answer: tuple[int, objec
     fill(scripted)
     scripted.on(r"GET /v1/namespaces/n/tables$", answer)
     found = scan(open_catalog(scripted.endpoint))
-    assert isinstance(found["Gap", ("wh", "n")], Gap)
+    gap = found["Gap", ("wh", "n")]
+    assert isinstance(gap, Gap)
+    named = "cannot list tables of wh.n: ", "/v1/namespaces/n/tables answered 503"
+    assert any(words in gap.message for words in named), gap.message
     assert isinstance(found["Namespace", ("wh", "n")], Present)
     with pytest.raises(CatalogError):
         open_catalog(scripted.endpoint).children(("wh", "n"))
+
+
+@pytest.mark.parametrize("name", [[], None, "n", [["n"]]])
+def test_a_namespace_without_a_name_is_a_gap(scripted: Scripted, name: object) -> None:
+    scripted.on(r"GET /v1/namespaces$", (200, {"namespaces": [name]}))
+    gap = scan(open_catalog(scripted.endpoint))["Gap", ("wh",)]
+    assert isinstance(gap, Gap)
+    assert f"cannot list namespaces of wh: the answer names {name!r}" in gap.message
+
+
+def test_properties_that_are_no_map_are_not_none(scripted: Scripted) -> None:
+    fill(scripted, "t")
+    scripted.on(r"GET /v1/namespaces/n$", (200, {"namespace": ["n"], "properties": [1]}))
+    answer = loaded()
+    answer["metadata"]["properties"] = [1]
+    scripted.on(r"GET /v1/namespaces/n/tables/.+", (200, answer))
+    found = scan(open_catalog(scripted.endpoint))
+    for key, name in (("Namespace", ("wh", "n")), ("Table", ("wh", "n", "t"))):
+        finding = found[key, name]
+        assert isinstance(finding, Unreadable)
+        assert (finding.code, "properties that are no map" in finding.message) == (Code.INTERNAL, True)
 
 
 def test_a_server_that_ignores_the_parent_is_not_followed_for_ever(scripted: Scripted) -> None:

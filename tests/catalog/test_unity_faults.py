@@ -13,18 +13,20 @@ from catalog.unity_support import OURS, T, fresh_unity
 from contract.backends import Backend
 from contract.lake import Doc, Lake, namespace, table
 from contract.outsider_unity import UnityOutsider, endpoint, unity_site
-from servers.proxy import Fault, Proxy, Request, answer, cut_answer, cut_before, delay, reset_after, truncate
+from servers.proxy import Fault, Proxy, Request, answer, cut_answer, cut_before, delay, edited, reset_after, truncate
 
 from reconciler.catalog import unity_store
 from reconciler.catalog.base import WriteContext
 from reconciler.catalog.entry_catalog import EntryCatalog
 from reconciler.catalog.http import Timeouts
 from reconciler.catalog.unity import connect
+from reconciler.catalog.unity_client import KINDS
 from reconciler.catalog.unity_store import UnityStore
 from reconciler.engine.observe import observe
 from reconciler.model import change as c
 from reconciler.model.errors import CatalogError, Code
-from reconciler.model.observed import Scope, Unreadable
+from reconciler.model.ident import Ident, Kind
+from reconciler.model.observed import Present, Scope, Unreadable
 
 FAULTS: dict[str, Fault] = {
     "cut_answer": cut_answer,
@@ -148,6 +150,26 @@ def test_a_removed_entry_is_told_and_comes_back_without_an_allow_word(
     }  # fmt: skip
 
 
+def test_a_refused_entry_that_was_put_back_is_a_write_that_landed(behind: Behind) -> None:
+    """The old entry is another one now: exit code 5, never "nothing was written"."""
+    lake, t, outsider = behind.lake, behind.lake.t("t"), behind.lake.outsider
+    lake.reach([*lake.home(), table(t, {"id": "int64"}, properties={"a": "1"})])
+    old = outsider.entries()[t]
+    catalog = behind.open()
+    plan = lake.plan([*lake.home(), table(t, {"id": "int64"}, properties={"a": "2"})], catalog)
+    refused = answer(400, '{"error_code": "INVALID_ARGUMENT", "message": "no"}')
+    behind.proxy.fault(refused, method="POST", path="/tables$")
+    report = lake.apply(plan, catalog)
+    (step,) = report.steps
+    assert (report.outcome, step.status) == ("partial", "failed")
+    assert step.error is not None
+    assert "is put back as it was, under a new table id" in step.error.message
+    assert (behind.proxy.count("DELETE"), behind.proxy.count("POST", "/tables$")) == (1, 2), "tried once"
+    new = outsider.entries()[t]
+    assert (new.properties, new.location) == (old.properties, old.location)
+    assert new.raw["table_id"] != old.raw["table_id"]  # type: ignore[index]
+
+
 # reads
 
 
@@ -253,6 +275,67 @@ def test_an_answer_without_its_list_is_not_an_empty_one(behind: Behind, body: st
     behind.proxy.fault(answer(200, body), path="/schemas", times=None)
     with pytest.raises(CatalogError, match="not a page of schemas"):
         list(behind.open().scan(Scope()))
+
+
+NAMELESS = ["null", "{}", '"t"', '{"name": null}', '{"name": "t"}, 7']
+
+
+@pytest.mark.parametrize("item", NAMELESS)
+def test_an_item_without_a_name_is_not_left_out(behind: Behind, item: str) -> None:
+    _three_schemas(behind)
+    behind.proxy.fault(answer(200, f'{{"tables": [{item}]}}'), path="/tables.*schema_name=b", times=None)
+    (gap,) = observe(behind.open(), Scope()).gaps
+    assert (gap.ident, gap.code) == (behind.lake.ns("b"), Code.INTERNAL)
+    assert "GET /tables of" in gap.message
+    assert "one of tables without a name" in gap.message
+    behind.proxy.fault(answer(200, f'{{"schemas": [{item}]}}'), path="/schemas", times=None)
+    with pytest.raises(CatalogError, match=r"GET /schemas .* one of schemas without a name"):
+        list(behind.open().scan(Scope()))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_schema_is_not_dropped_for_a_list_that_names_nothing(behind: Behind, kind: str) -> None:
+    lake = behind.lake
+    lake.reach([*lake.home()])
+    behind.proxy.fault(answer(200, f'{{"{KINDS[kind]}": [null]}}'), path=rf"/{kind}\?", times=None)
+    with pytest.raises(CatalogError, match="without a name"):
+        behind.open().apply(c.DropNamespace(lake.at), WriteContext())
+    assert behind.proxy.count("DELETE") == 0
+
+
+@pytest.mark.parametrize("token", ["{}", "[1]", "7", "false"])
+def test_a_page_token_that_is_no_text_is_not_the_end(behind: Behind, token: str) -> None:
+    _three_schemas(behind)
+    behind.proxy.fault(answer(200, f'{{"tables": [], "next_page_token": {token}}}'), path="/tables.*schema_name=b")
+    (gap,) = observe(behind.open(), Scope()).gaps
+    assert gap.ident == behind.lake.ns("b")
+    assert "next_page_token that is no text" in gap.message
+
+
+@pytest.mark.parametrize(("key", "value"), [("properties", [1]), ("properties", "x"), ("columns", [None])])
+def test_an_odd_object_is_unreadable_and_no_other(behind: Behind, key: str, value: object) -> None:
+    _three_schemas(behind)
+    odd = edited(lambda body: {**body, "tables": [{**t, key: value} for t in body["tables"]]})
+    behind.proxy.fault(odd, path="/tables.*schema_name=b", times=None)
+    behind.proxy.fault(edited(lambda body: {**body, key: value}), path=r"/(tables|schemas)/", times=None)
+    snapshot = observe(behind.open(), Scope())
+    told = {t[1]: f.message for t, f in snapshot.tables.items() if isinstance(f, Unreadable)}
+    assert list(told) == ["b"]
+    assert f".b.t has {key} that are no" in told["b"]
+    wanted: list[tuple[Kind, Ident]] = [("Table", (*behind.lake.ns("b"), "t")), ("Namespace", behind.lake.ns("b"))]
+    for read in behind.open().read(wanted, Scope()):
+        assert isinstance(read.finding, Unreadable), read
+        assert read.finding.code is Code.INTERNAL
+
+
+def test_a_schema_with_odd_properties_is_unreadable_and_its_tables_are_not(behind: Behind) -> None:
+    _three_schemas(behind)
+    odd = edited(lambda body: {**body, "schemas": [{**s, "properties": [1]} for s in body["schemas"]]})
+    behind.proxy.fault(odd, path=r"/schemas\?", times=None)
+    snapshot = observe(behind.open(), Scope())
+    assert [i[1] for i, f in snapshot.namespaces.items() if isinstance(f, Unreadable)] == ["a", "b", "c"]
+    assert all(isinstance(f, Present) for f in snapshot.tables.values())
+    assert len(snapshot.tables) == 3
 
 
 # options

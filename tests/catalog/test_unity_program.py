@@ -15,8 +15,10 @@ from cli.cli_runs import check_schema, command, environment, reconciler
 from servers.proxy import Exchange, Proxy
 from servers.tls import authority
 
+from reconciler.model.change import ReplaceTable
 from reconciler.model.errors import CatalogError
 from reconciler.model.observed import Scope
+from reconciler.model.state import Marks
 
 __all__ = ["authority"]
 
@@ -124,6 +126,56 @@ def test_a_saved_plan_is_stale_when_somebody_else_removed_the_table(unity: Unity
     done = reconciler(tmp_path, "apply", "--yes", "--plan", "plan.json")
     assert done.code == 4, done.out + done.err
     assert unity.server.state.schema(*N).leaves["tables"] == []
+
+
+def cut_replacement(unity: Unity, folder: Path) -> Path:
+    """A saved plan that replaces T, killed in the middle. The manifests that it was made of."""
+    file = folder / "m.yaml"
+    file.write_text(catalog(unity) + SCHEMA + TABLE % (1, ""))
+    assert reconciler(folder, "apply", "--yes", file).code == 0
+    file.write_text(catalog(unity) + SCHEMA + TABLE % (2, ""))
+    assert reconciler(folder, "plan", file, "--allow", "replace_table", "-o", "plan.json").code == 0
+    unity.cut(ReplaceTable(T, {"a": "2"}, (), Marks("us", False, ("a",))))
+    return file
+
+
+def test_a_saved_plan_does_not_go_on_when_the_data_is_another_table_by_now(unity: Unity, tmp_path: Path) -> None:
+    cut_replacement(unity, tmp_path)
+    theirs = {
+        "table_type": "EXTERNAL",
+        "data_source_format": "TEXT",
+        "columns": [],
+        "properties": {"table_type": "lance"},
+    }
+    unity.post("tables", name="theirs", storage_location=f"file://{unity.root}/lake/n/t", **theirs)
+    done = reconciler(tmp_path, "apply", "--yes", "--plan", "plan.json")
+    assert done.code == 4, done.out + done.err
+    assert "is table lake.n.theirs now" in done.out + done.err
+    assert [t["name"] for t in unity.server.state.schema(*N).leaves["tables"]] == ["theirs"]
+
+
+def test_a_cut_table_whose_manifest_is_gone_keeps_its_schema(unity: Unity, tmp_path: Path) -> None:
+    """Else it would never be heard of again."""
+    file = cut_replacement(unity, tmp_path)
+    file.write_text(catalog(unity))
+    done = reconciler(tmp_path, "apply", "--yes", "--prune", file)
+    assert done.code == 3, done.out + done.err
+    assert "it still holds t" in done.out
+    assert unity.namespace(N).marks.owner == "us"
+
+
+def test_a_cut_table_whose_data_is_gone_is_not_made_anew(unity: Unity, tmp_path: Path) -> None:
+    file = cut_replacement(unity, tmp_path)
+    data = unity.root / "lake" / "n" / "t"
+    data.rename(tmp_path / "moved")
+    for code, arguments in ((3, (file,)), (1, ("--plan", "plan.json"))):
+        done = reconciler(tmp_path, "apply", "--yes", *arguments)
+        assert done.code == code, done.out + done.err
+        assert "the data of lake.n.t is gone" in done.out + done.err
+    assert unity.server.state.schema(*N).leaves["tables"] == []
+    (tmp_path / "moved").rename(data)
+    assert reconciler(tmp_path, "apply", "--yes", file).code == 0
+    assert unity.wire()["properties"]["a"] == "2"
 
 
 def test_columns_that_lag_behind_are_said_and_are_no_change(unity: Unity, tmp_path: Path) -> None:

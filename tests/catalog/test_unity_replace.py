@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -9,15 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from catalog.unity_support import FIELDS, OURS, N, T, Unity, fresh_unity
+from catalog.unity_support import FIELDS, OURS, Killed, N, T, Unity, fresh_unity
 
 from reconciler.catalog.base import WriteContext
 from reconciler.catalog.entries import TableEntry
 from reconciler.catalog.entry_catalog import EntryCatalog
 from reconciler.catalog.unity_store import UnityStore
+from reconciler.engine.observe import observe
 from reconciler.model import change as c
 from reconciler.model.errors import CatalogError, Code
-from reconciler.model.observed import Absent, Detached, Present, Scope
+from reconciler.model.ident import Ident
+from reconciler.model.observed import Absent, Detached, Present, Scope, Unreadable
 from reconciler.model.state import Marks
 
 AFTER = Marks("us", True, ("b",))
@@ -61,10 +64,6 @@ def test_marks_that_were_kept_beside_go_into_the_new_entry(unity: Unity) -> None
     unity.apply(c.UpdateTable(T, {}, (), Marks("us", True, ("a",))))
     unity.apply(replacing(unity))
     check_replaced(unity)
-
-
-class Killed(SystemExit):
-    """What no `except` of a catalog holds back."""
 
 
 def _store(catalog: EntryCatalog) -> UnityStore:
@@ -125,27 +124,50 @@ def end_by_a_declare(unity: Unity, change: c.ReplaceTable) -> None:
     check_replaced(unity)
 
 
-def cut(unity: Unity) -> None:
-    dying = unity.open()
-    _kill(dying, "before create_table")
-    with pytest.raises(Killed):
-        dying.apply(replacing(unity), WriteContext())
-
-
 def test_a_cut_table_elsewhere_is_found_where_it_was(unity: Unity) -> None:
     far, where = (*N, "far"), str(unity.root / "own" / "place")
     unity.apply(c.DeclareTable(far, {}, OURS, where), c.CreateDataset(far, FIELDS, {}, {}, "us", ()))
-    dying = unity.open()
-    _kill(dying, "before create_table")
-    with pytest.raises(Killed):
-        dying.apply(c.ReplaceTable(far, {"b": "2"}, (), OURS), WriteContext())
+    unity.cut(c.ReplaceTable(far, {"b": "2"}, (), OURS))
     found = unity.find("Table", far)
     assert isinstance(found, Detached)
     assert found.location == f"file://{where}"
 
 
+@pytest.mark.parametrize("schema", ["is there", "is gone"])
+def test_a_cut_table_that_nobody_declares_is_told_of(unity: Unity, schema: str) -> None:
+    unity.cut(replacing(unity))
+    if schema == "is gone":
+        unity.server.state.delete_schema(*N, force=False)
+    told = observe(unity.open(), Scope()).tables[T]
+    assert isinstance(told, Unreadable)
+    assert f"its data was left at file://{unity.root}/lake/n/t" in told.message
+    (record,) = (p for p in (unity.root / "__reconciler").rglob("entry.json"))
+    assert f"or remove {record}" in told.message
+    record.unlink()
+    assert observe(unity.open(), Scope()).tables == {}
+
+
+def test_a_cut_table_that_never_had_data_is_declared_again(unity: Unity) -> None:
+    new = (*N, "new")
+    unity.apply(c.DeclareTable(new, {}, OURS))
+    unity.cut(c.ReplaceTable(new, {"b": "2"}, (), OURS))
+    assert isinstance(unity.find("Table", new), Absent)
+
+
+@pytest.mark.parametrize("odd", [{"storage_location": 7}, {"properties": ["x"]}])
+def test_a_damaged_record_is_named(unity: Unity, odd: dict[str, Any]) -> None:
+    unity.cut(replacing(unity))
+    (record,) = (p for p in (unity.root / "__reconciler").rglob("entry.json"))
+    value = json.loads(record.read_text())
+    record.write_text(json.dumps({**value, "entry": {**value["entry"], **odd}}))
+    for detail in (frozenset({T}), frozenset[Ident]()):
+        told = observe(unity.open(), Scope(detail=detail)).tables[T]
+        assert isinstance(told, Unreadable)
+        assert f"the record {record} cannot be read" in told.message
+
+
 def test_the_record_says_nothing_about_a_table_at_another_place(unity: Unity) -> None:
-    cut(unity)
+    unity.cut(replacing(unity))
     unity.apply(c.DeclareTable(T, {}, OURS, str(unity.root / "new")))
     assert unity.wire()["properties"] == {"table_type": "lance", "reconciler.owner": "us"}
     assert not [p for p in (unity.root / "__reconciler").rglob("*") if p.is_file()]
@@ -165,7 +187,7 @@ def test_a_table_that_came_back_by_itself_is_not_removed(unity: Unity) -> None:
     """What is in the catalog counts, not the record."""
     stale = _store(unity.open()).table(T)
     assert stale is not None
-    cut(unity)
+    unity.cut(replacing(unity))
     unity.post("tables", name="t", table_type="EXTERNAL", storage_location="/x/y", properties={"table_type": "lance"})
     mine = unity.wire()["table_id"]
     assert unity.table().properties == {}

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
 from servers.unity_server import UnityServer, unity_server
 
 from reconciler.catalog.base import WriteContext
 from reconciler.catalog.entry_catalog import EntryCatalog
 from reconciler.catalog.unity import connect
 from reconciler.model.arrow import Field, parse_type
-from reconciler.model.change import Change, CreateDataset, CreateNamespace, DeclareTable
+from reconciler.model.change import Change, CreateDataset, CreateNamespace, DeclareTable, ReplaceTable
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import Ident, Kind
 from reconciler.model.observed import Finding, Present, Scope
@@ -24,6 +25,10 @@ OURS = Marks("us")
 N: Ident = ("lake", "n")
 T: Ident = ("lake", "n", "t")
 FIELDS = (Field("id", parse_type("int64"), False), Field("v", parse_type("fixed_size_list<float32>[4]"), True, "a vec"))
+
+
+class Killed(SystemExit):
+    """What no `except` of a catalog holds back."""
 
 
 @dataclass
@@ -80,6 +85,18 @@ class Unity:
     def post(self, kind: str, **body: Any) -> Any:
         """Somebody else's write."""
         return self.server._create(kind, {"catalog_name": "lake", "schema_name": "n", **body})
+
+    def cut(self, change: ReplaceTable) -> None:
+        """A replacement whose process dies when the old entry is removed and the new one is not made."""
+        catalog = self.open()
+        store: Any = catalog.store
+
+        def die(body: object) -> None:
+            raise Killed
+
+        store.client.create_table = die
+        with pytest.raises(Killed):
+            catalog.apply(change, WriteContext())
 
     def code(self, *changes: Change) -> Code:
         try:
