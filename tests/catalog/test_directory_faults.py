@@ -99,7 +99,7 @@ def test_both_switches_off(tmp_path: Path) -> None:
     assert "both false" in (capabilities.ident_problem("Table", ("t",)) or "")
 
 
-@pytest.mark.parametrize("damage", ["garbage", "empty", "versions gone", "data gone"])
+@pytest.mark.parametrize("damage", ["garbage", "empty", "versions gone", "data gone", "versions and data gone"])
 def test_a_corrupt_manifest_says_nothing_about_anything(
     damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -108,10 +108,10 @@ def test_a_corrupt_manifest_says_nothing_about_anything(
     run(catalog, create_namespace("n"))
     make_table(catalog, "n", "t")
     folder = tmp_path / "__manifest"
-    if damage == "versions gone":
-        shutil.rmtree(folder / "_versions")
-    elif damage == "data gone":
-        shutil.rmtree(folder / "data")
+    if damage.endswith("gone"):
+        for name in ("versions", "data"):
+            if name in damage:
+                shutil.rmtree(folder / name.replace("versions", "_versions"))
     else:
         for version in (folder / "_versions").glob("*.manifest"):
             version.write_bytes(b"garbage" * 20 if damage == "garbage" else b"")
