@@ -152,11 +152,8 @@ def _update(dataset: Any, datasets: Datasets, change: UpdateDataset, context: Wr
     notes: dict[str, str | None] = {OWNER_KEY: change.owner, APPLIED_KEY: dump_keys(change.applied)}
     if change.indexes is not None:
         notes[INDEXES_KEY] = dump_record(change.indexes)
-    ids = field_ids(dataset)
-    missing = [path for path in change.fields if path not in ids]
-    if missing:
-        raise CatalogError(Code.TABLE_COLUMN_NOT_FOUND, f"there is no column {missing[0]!r} in {dataset.uri}")
-    fields = {ids[path]: dict(values) for path, values in change.fields.items() if values}
+    ids = field_ids(dataset) if change.fields else {}
+    fields = {_only(ids, path, dataset.uri): dict(values) for path, values in change.fields.items() if values}
     return _commit(dataset, datasets, context, dict(change.config), notes, dict(change.schema_metadata), fields)
 
 
@@ -237,8 +234,8 @@ def _alteration(column: Any) -> dict[str, Any]:
 def _need_data_left(dataset: Any, paths: Sequence[str]) -> None:
     """Lance cannot read rows of which no data file is left: a column that was only ever null has none."""
     ids = field_ids(dataset)
-    gone = {i for path, i in ids.items() if any(path == p or path.startswith(p + ".") for p in paths)}
-    kept = set(ids.values()) - gone
+    gone = {i for path in ids if any(path == p or path.startswith(p + ".") for p in paths) for i in ids[path]}
+    kept = {i for several in ids.values() for i in several} - gone
     for fragment in dataset.get_fragments():
         if not any(kept.intersection(file.fields) for file in fragment.data_files()):
             raise CatalogError(
@@ -248,23 +245,36 @@ def _need_data_left(dataset: Any, paths: Sequence[str]) -> None:
             )
 
 
-def field_ids(dataset: Any) -> dict[str, int]:
-    """Field ids by dotted path. The item of a list is written out (`a.item.b`) or left out (`a.b`)."""
-    ids: dict[str, int] = {}
+def field_ids(dataset: Any) -> dict[str, frozenset[int]]:
+    """Field ids by dotted path: more than one where a name has a dot in it. The item of a list is written out
+    (`a.item.b`), or left out (`a.b`) where no field has that path itself."""
+    exact: dict[str, frozenset[int]] = {}
+    short: dict[str, frozenset[int]] = {}
 
-    def walk(fields: Any, prefix: str) -> None:
+    def walk(fields: Any, prefix: str, ids: dict[str, frozenset[int]]) -> None:
         for field in fields:
-            name = field.name()
-            path = prefix + name
-            ids.setdefault(path, field.id())
+            path = prefix + field.name()
+            ids[path] = ids.get(path, frozenset()) | {field.id()}
             children = field.children()
-            walk(children, path + ".")
+            walk(children, path + ".", ids)
             for child in children:
                 if child.name() in ("item", "entries"):
-                    walk(child.children(), path + ".")
+                    walk(child.children(), path + ".", short)
 
-    walk(dataset.lance_schema.fields(), "")
-    return ids
+    walk(dataset.lance_schema.fields(), "", exact)
+    return {**short, **exact}
+
+
+def _only(ids: Mapping[str, frozenset[int]], path: str, uri: str) -> int:
+    found = ids.get(path, frozenset())
+    if len(found) > 1:
+        raise CatalogError(
+            Code.UNSUPPORTED,
+            f"{path!r} means {len(found)} fields of {uri}: one has a dot in its name, and has to get another one first",
+        )
+    if not found:
+        raise CatalogError(Code.TABLE_COLUMN_NOT_FOUND, f"there is no column {path!r} in {uri}")
+    return next(iter(found))
 
 
 def _properties(context: WriteContext) -> dict[str, str]:
