@@ -104,6 +104,15 @@ def test_nothing_is_deleted_beside_a_gap(where: Ident) -> None:
         assert not result.catalogs["lake"].complete
 
 
+def test_a_live_table_without_its_namespace_is_planned_like_any_other() -> None:
+    live = {("zz", "orphan"): live_table("zz", "orphan")}
+    assert plan([table("zz", "orphan")], live).steps == ()
+    result = plan([table("zz", "orphan", fields=(*ID, *columns(new="int8")))], live)
+    assert steps(result) == [("add_columns", ("zz", "orphan"))]
+    with pytest.raises(PlanError, match="neither declared nor live"):
+        plan([table("zz", "other")], live)
+
+
 ODD = "struct<a.b: int8, a: struct<b: int32, c: int8>>"
 
 
