@@ -39,10 +39,13 @@ _RULES: tuple[tuple[tuple[str, ...], Code], ...] = (
     (("does not exist in the dataset", "not found in schema", "column not found"), Code.TABLE_COLUMN_NOT_FOUND),
     (("was not found",), Code.TABLE_NOT_FOUND),
     (("cannot cast", "type conflicts", "cast error", "contains null", "non-nullable", "duplicate field",
-      "already exists in the dataset", "would overflow", "can't cast", "schema"), Code.TABLE_SCHEMA_VALIDATION_ERROR),
+      "already exists in the dataset", "can't cast", "schema"), Code.TABLE_SCHEMA_VALIDATION_ERROR),
     (("not supported", "unsupported"), Code.UNSUPPORTED),
     (("invalid user input", "invalid input"), Code.INVALID_INPUT),
 )  # fmt: skip
+_MISFITS = ("can't cast value", "cannot cast timezone to different timezone", "arithmetic overflow", "would overflow",
+            "dictionary key bigger", "too large to store in a decimal", "too small to store in a decimal")  # fmt: skip
+"""A cast that lance can do, but not with these values."""
 _STATUS = re.compile(r"\b(?:status(?: code)?|http)[:= ]+(401|403|429)\b")
 _STATUS_CODES = {"401": Code.UNAUTHENTICATED, "403": Code.PERMISSION_DENIED, "429": Code.THROTTLING}
 """Only where a status is announced: timings, ports and table names hold the same digits."""
@@ -98,6 +101,9 @@ def to_catalog_error(error: BaseException, doing: str, *, write: bool) -> Catalo
         return CatalogError(
             Code.INVALID_INPUT, f"cannot {doing}: the bucket does not exist; create it or correct spec.path"
         )
+    if any(t in lowered for t in _MISFITS):
+        advice = "values in there do not fit the new type: change those rows first, or keep a type that holds them"
+        return CatalogError(Code.TABLE_SCHEMA_VALIDATION_ERROR, f"cannot {doing}: {text}; {advice}")
     code = Code.CONCURRENT_MODIFICATION if is_conflict(error) else _code(lowered)
     unknown = write and code in _UNKNOWN_AFTER_WRITE
     return CatalogError(code, f"cannot {doing}: {text or type(error).__name__}", unknown_outcome=unknown)

@@ -96,7 +96,7 @@ def apply_to_dataset(datasets: Datasets, uri: str, change: DatasetChange, contex
     before = dataset.version
     with (
         _no_tag_for_nothing(dataset, context.tag),
-        translated(f"{change.action.replace('_', ' ')} of {uri}", write=True),
+        translated(f"{_named(change)} of {uri}", write=True),
     ):
         keep_version(dataset, context.tag)
         match change:
@@ -120,6 +120,12 @@ def apply_to_dataset(datasets: Datasets, uri: str, change: DatasetChange, contex
                 dataset = _record_index(datasets, uri, change, context)
         datasets.stats.count("writes")
         return Written(before, dataset.latest_version)
+
+
+def _named(change: DatasetChange) -> str:
+    """For messages: with the columns whose values may be the reason."""
+    columns = f" {', '.join(c.path for c in change.columns)}" if isinstance(change, AlterColumns) else ""
+    return change.action.replace("_", " ") + columns
 
 
 def keep_version(dataset: Any, tag: str | None) -> None:
