@@ -19,6 +19,7 @@ from typing import Any
 from reconciler.catalog.directory_rows import Row, Rows
 from reconciler.catalog.lance_dataset import FILE_VERSION, Datasets
 from reconciler.catalog.lance_errors import clean, is_conflict, to_catalog_error, translated
+from reconciler.catalog.lance_remains import had_versions, has_data, has_versions
 from reconciler.catalog.storage import Storage
 from reconciler.model.errors import CatalogError, Code
 
@@ -139,17 +140,21 @@ class Manifest:
         return dataset, table, rows
 
     def _none(self) -> tuple[Any, Any, dict[str, Row]]:
-        """No version. Without data files that is a `__manifest` nobody finished making (a first write under way, or one
-        that was killed): the catalog is empty. With data files the versions may just be coming, or are lost."""
+        """No version. That is a `__manifest` nobody finished making (a first write under way, or one that was killed),
+        and the catalog is empty, unless there are traces of rows: then the versions may just be coming, or are lost."""
+        if not self._storage.list(MANIFEST).folders:
+            return None, None, {}
         for wait in (*_BIRTH, None):
-            if not self._storage.list(f"{MANIFEST}/data").files:
+            traces = had_versions(self._storage, MANIFEST) or has_data(self._storage, MANIFEST)
+            if has_versions(self._storage, MANIFEST):
+                return self._load(again=True)
+            if not traces:
                 return None, None, {}
-            if wait is None or self._storage.list(f"{MANIFEST}/_versions").files:
-                break
-            time.sleep(wait)
-        if self._storage.list(f"{MANIFEST}/_versions").files:
-            return self._load(again=True)
-        raise CatalogError(Code.INTERNAL, self._broken("the folder holds data files but no dataset version"))
+            if wait is not None:
+                time.sleep(wait)
+        raise CatalogError(
+            Code.INTERNAL, self._broken("the folder holds data files or transactions, but no dataset version")
+        )
 
     def _broken(self, why: str) -> str:
         return (

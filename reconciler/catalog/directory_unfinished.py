@@ -13,6 +13,7 @@ from typing import Final
 
 from reconciler.catalog.directory_inventory import Inventory
 from reconciler.catalog.directory_places import RESERVED, Place
+from reconciler.catalog.lance_remains import had_versions, has_versions
 from reconciler.catalog.storage import Listing, Storage
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import dotted
@@ -49,9 +50,16 @@ def check_declared_only(place: Place, where: str, storage: Storage, inventory: I
     """No dataset: fine if the folder holds markers or the remains of an interrupted create, an error if it holds
     anything else. A listed folder without a marker was not declared by anybody."""
     listing = storage.list(place.location)
+    had = "_transactions" in listing.folders and had_versions(storage, place.location)
     if "_versions" in listing.folders and has_versions(storage, place.location):
         raise Unfinished(Code.INTERNAL, f"the dataset {where} has versions but cannot be opened")
     _refuse_strange(place, where, listing, inventory)
+    if had:
+        raise Unfinished(
+            Code.INVALID_TABLE_STATE,
+            f"the data of {dotted(place.ident)} is gone: {where} holds the transactions of a dataset, but neither its "
+            "versions nor its data files. Bring the folder back from a backup, or deregister the table",
+        )
     if RESERVED in listing.files:
         return
     if place.listed and _left_by_us(place, listing, inventory):
@@ -67,10 +75,6 @@ def check_declared_only(place: Place, where: str, storage: Storage, inventory: I
             Code.INVALID_TABLE_STATE,
             f"{where} is an empty folder, not a Lance dataset: remove it, or write a dataset there",
         )
-
-
-def has_versions(storage: Storage, folder: str) -> bool:
-    return any(f.endswith(".manifest") for f in storage.list(f"{folder}/_versions").files)
 
 
 def _refuse_strange(place: Place, where: str, listing: Listing, inventory: Inventory) -> None:

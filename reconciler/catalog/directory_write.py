@@ -34,7 +34,8 @@ from reconciler.catalog.directory_rules import (
     table_exists,
 )
 from reconciler.catalog.directory_strays import folder_name
-from reconciler.catalog.directory_unfinished import PAUSES, has_versions
+from reconciler.catalog.directory_unfinished import PAUSES
+from reconciler.catalog.lance_remains import has_versions
 from reconciler.model.change import (
     AdoptTable,
     CreateDataset,

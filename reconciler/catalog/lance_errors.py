@@ -39,10 +39,15 @@ _RULES: tuple[tuple[tuple[str, ...], Code], ...] = (
     (("does not exist in the dataset", "not found in schema", "column not found"), Code.TABLE_COLUMN_NOT_FOUND),
     (("was not found",), Code.TABLE_NOT_FOUND),
     (("cannot cast", "type conflicts", "cast error", "contains null", "non-nullable", "duplicate field",
-      "already exists in the dataset", "would overflow", "can't cast", "schema"), Code.TABLE_SCHEMA_VALIDATION_ERROR),
+      "already exists in the dataset", "can't cast", "schema"), Code.TABLE_SCHEMA_VALIDATION_ERROR),
     (("not supported", "unsupported"), Code.UNSUPPORTED),
     (("invalid user input", "invalid input"), Code.INVALID_INPUT),
 )  # fmt: skip
+_MISFITS = ("can't cast value", "cannot cast timezone to different timezone", "arithmetic overflow", "would overflow",
+            "dictionary key bigger", "too large to store in a decimal", "too small to store in a decimal")  # fmt: skip
+"""A cast that lance can do, but not with these values."""
+_OS_ERROR = re.compile(r"(?:\(os error |\[errno )(\d{1,3})[)\]]")
+"""As Rust and Arrow write failed system calls into their messages: they get the same words as those of Python."""
 _STATUS = re.compile(r"\b(?:status(?: code)?|http)[:= ]+(401|403|429)\b")
 _STATUS_CODES = {"401": Code.UNAUTHENTICATED, "403": Code.PERMISSION_DENIED, "429": Code.THROTTLING}
 """Only where a status is announced: timings, ports and table names hold the same digits."""
@@ -50,7 +55,7 @@ _UNKNOWN_AFTER_WRITE = frozenset({Code.SERVICE_UNAVAILABLE, Code.THROTTLING})
 _ERRNO = {
     errno.EACCES: (Code.PERMISSION_DENIED, "permission denied: give this user read and write access"),
     errno.EPERM: (Code.PERMISSION_DENIED, "permission denied: give this user read and write access"),
-    errno.EROFS: (Code.PERMISSION_DENIED, "the file system is read-only"),
+    errno.EROFS: (Code.PERMISSION_DENIED, "the file system is read-only: mount it writable, or choose another place"),
     errno.ENOSPC: (Code.INTERNAL, "the disk is full: free some space and run again, nothing was overwritten"),
     errno.EDQUOT: (Code.INTERNAL, "the disk quota is used up: free some space and run again"),
     errno.EFBIG: (Code.INTERNAL, "the file size limit of this process is too small"),
@@ -90,14 +95,17 @@ def to_catalog_error(error: BaseException, doing: str, *, write: bool) -> Catalo
         return CatalogError(code, f"cannot {doing}: {why}")
     text = clean(str(error))
     lowered = text.lower()
-    if "no space left" in lowered or "os error 28" in lowered:
-        return CatalogError(Code.INTERNAL, f"cannot {doing}: {_ERRNO[errno.ENOSPC][1]}")
-    if "os error 27" in lowered:
-        return CatalogError(Code.INTERNAL, f"cannot {doing}: {_ERRNO[errno.EFBIG][1]}")
+    number = _OS_ERROR.search(lowered)
+    if number and int(number.group(1)) in _ERRNO:
+        code, why = _ERRNO[int(number.group(1))]
+        return CatalogError(code, f"cannot {doing}: {why}")
     if "nosuchbucket" in lowered.replace(" ", "") or "bucket does not exist" in lowered:
         return CatalogError(
             Code.INVALID_INPUT, f"cannot {doing}: the bucket does not exist; create it or correct spec.path"
         )
+    if any(t in lowered for t in _MISFITS):
+        advice = "values in there do not fit the new type: change those rows first, or keep a type that holds them"
+        return CatalogError(Code.TABLE_SCHEMA_VALIDATION_ERROR, f"cannot {doing}: {text}; {advice}")
     code = Code.CONCURRENT_MODIFICATION if is_conflict(error) else _code(lowered)
     unknown = write and code in _UNKNOWN_AFTER_WRITE
     return CatalogError(code, f"cannot {doing}: {text or type(error).__name__}", unknown_outcome=unknown)

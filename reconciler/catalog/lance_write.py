@@ -96,7 +96,7 @@ def apply_to_dataset(datasets: Datasets, uri: str, change: DatasetChange, contex
     before = dataset.version
     with (
         _no_tag_for_nothing(dataset, context.tag),
-        translated(f"{change.action.replace('_', ' ')} of {uri}", write=True),
+        translated(f"{_named(change)} of {uri}", write=True),
     ):
         keep_version(dataset, context.tag)
         match change:
@@ -120,6 +120,12 @@ def apply_to_dataset(datasets: Datasets, uri: str, change: DatasetChange, contex
                 dataset = _record_index(datasets, uri, change, context)
         datasets.stats.count("writes")
         return Written(before, dataset.latest_version)
+
+
+def _named(change: DatasetChange) -> str:
+    """For messages: with the columns whose values may be the reason."""
+    columns = f" {', '.join(c.path for c in change.columns)}" if isinstance(change, AlterColumns) else ""
+    return change.action.replace("_", " ") + columns
 
 
 def keep_version(dataset: Any, tag: str | None) -> None:
@@ -152,11 +158,8 @@ def _update(dataset: Any, datasets: Datasets, change: UpdateDataset, context: Wr
     notes: dict[str, str | None] = {OWNER_KEY: change.owner, APPLIED_KEY: dump_keys(change.applied)}
     if change.indexes is not None:
         notes[INDEXES_KEY] = dump_record(change.indexes)
-    ids = field_ids(dataset)
-    missing = [path for path in change.fields if path not in ids]
-    if missing:
-        raise CatalogError(Code.TABLE_COLUMN_NOT_FOUND, f"there is no column {missing[0]!r} in {dataset.uri}")
-    fields = {ids[path]: dict(values) for path, values in change.fields.items() if values}
+    ids = field_ids(dataset) if change.fields else {}
+    fields = {_only(ids, path, dataset.uri): dict(values) for path, values in change.fields.items() if values}
     return _commit(dataset, datasets, context, dict(change.config), notes, dict(change.schema_metadata), fields)
 
 
@@ -237,8 +240,8 @@ def _alteration(column: Any) -> dict[str, Any]:
 def _need_data_left(dataset: Any, paths: Sequence[str]) -> None:
     """Lance cannot read rows of which no data file is left: a column that was only ever null has none."""
     ids = field_ids(dataset)
-    gone = {i for path, i in ids.items() if any(path == p or path.startswith(p + ".") for p in paths)}
-    kept = set(ids.values()) - gone
+    gone = {i for path in ids if any(path == p or path.startswith(p + ".") for p in paths) for i in ids[path]}
+    kept = {i for several in ids.values() for i in several} - gone
     for fragment in dataset.get_fragments():
         if not any(kept.intersection(file.fields) for file in fragment.data_files()):
             raise CatalogError(
@@ -248,23 +251,36 @@ def _need_data_left(dataset: Any, paths: Sequence[str]) -> None:
             )
 
 
-def field_ids(dataset: Any) -> dict[str, int]:
-    """Field ids by dotted path. The item of a list is written out (`a.item.b`) or left out (`a.b`)."""
-    ids: dict[str, int] = {}
+def field_ids(dataset: Any) -> dict[str, frozenset[int]]:
+    """Field ids by dotted path: more than one where a name has a dot in it. The item of a list is written out
+    (`a.item.b`), or left out (`a.b`) where no field has that path itself."""
+    exact: dict[str, frozenset[int]] = {}
+    short: dict[str, frozenset[int]] = {}
 
-    def walk(fields: Any, prefix: str) -> None:
+    def walk(fields: Any, prefix: str, ids: dict[str, frozenset[int]]) -> None:
         for field in fields:
-            name = field.name()
-            path = prefix + name
-            ids.setdefault(path, field.id())
+            path = prefix + field.name()
+            ids[path] = ids.get(path, frozenset()) | {field.id()}
             children = field.children()
-            walk(children, path + ".")
+            walk(children, path + ".", ids)
             for child in children:
                 if child.name() in ("item", "entries"):
-                    walk(child.children(), path + ".")
+                    walk(child.children(), path + ".", short)
 
-    walk(dataset.lance_schema.fields(), "")
-    return ids
+    walk(dataset.lance_schema.fields(), "", exact)
+    return {**short, **exact}
+
+
+def _only(ids: Mapping[str, frozenset[int]], path: str, uri: str) -> int:
+    found = ids.get(path, frozenset())
+    if len(found) > 1:
+        raise CatalogError(
+            Code.UNSUPPORTED,
+            f"{path!r} means {len(found)} fields of {uri}: one has a dot in its name, and has to get another one first",
+        )
+    if not found:
+        raise CatalogError(Code.TABLE_COLUMN_NOT_FOUND, f"there is no column {path!r} in {uri}")
+    return next(iter(found))
 
 
 def _properties(context: WriteContext) -> dict[str, str]:

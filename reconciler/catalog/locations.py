@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from urllib.parse import unquote
 
+from reconciler.catalog.lance_remains import had_versions, has_data, has_versions
 from reconciler.catalog.storage import Storage, open_storage
 from reconciler.model.errors import CatalogError, Code
 
@@ -47,7 +48,7 @@ class Places:
         return normal(location)
 
     def has_versions(self, location: str) -> bool:
-        return any(f.endswith(".manifest") for f in self._open(location).list("_versions").files)
+        return has_versions(self._open(location))
 
     def is_declared_only(self, location: str, name: str, *, ours: bool) -> bool:
         """No dataset is there: fine where nothing is, or the remains of an interrupted create. False when there is one
@@ -55,7 +56,8 @@ class Places:
         both, the data is gone, and that is for a person to look at."""
         storage = self._open(location)
         listing = storage.list()
-        if self.has_versions(location):
+        lost = had_versions(storage) or has_data(storage)
+        if has_versions(storage):
             return False
         strange = [n for n in (*listing.files, *listing.folders) if not n.startswith(".") and n not in _REMAINS]
         strange = [n for n in strange if n in listing.files or not self._is_kept(storage, n)]
@@ -63,6 +65,12 @@ class Places:
             raise CatalogError(
                 Code.INVALID_TABLE_STATE,
                 f"{location} holds {strange[0]!r} but no Lance dataset: move it away, or correct the table's location",
+            )
+        if lost:
+            raise CatalogError(
+                Code.INVALID_TABLE_STATE,
+                f"the versions of the dataset of {name} are missing: {location} holds its transactions or data files "
+                "only. Bring the folder back from a backup",
             )
         if ours and RESERVED not in listing.files:
             raise CatalogError(

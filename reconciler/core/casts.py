@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 from reconciler.core.fields import bare
@@ -16,6 +17,7 @@ Cast = Literal["same", "widen", "narrow", "rewrite"]
 _FLOATS = {"float16": 1, "float32": 2, "float64": 3}
 _PAIRS = ({"string", "large_string"}, {"binary", "large_binary"})
 _UNITS = {"s": 0, "ms": 1, "us": 2, "ns": 3}
+_OFFSET = re.compile(r"[+-]\d\d:?\d\d")
 _RANK: tuple[Cast, ...] = ("same", "widen", "narrow", "rewrite")
 
 
@@ -28,9 +30,9 @@ def classify(old: ArrowType, new: ArrowType) -> Cast:
         case Temporal(), Temporal():
             return _temporals(old, new)
         case (Scalar("date32"), Temporal("timestamp")):
-            return "narrow" if new.unit == "ns" else "widen"
+            return "narrow" if new.unit == "ns" or _has_gaps(new.tz) else "widen"
         case (Scalar("date64"), Temporal("timestamp")):
-            return "widen" if new.unit in ("ms", "us") else "narrow"
+            return "widen" if new.unit in ("ms", "us") and not _has_gaps(new.tz) else "narrow"
         case (Temporal("timestamp"), Scalar("date32" | "date64")):
             return "narrow"
         case Decimal(), Decimal():
@@ -71,14 +73,23 @@ def _integer(name: str) -> tuple[int, int] | None:
 
 
 def _temporals(old: Temporal, new: Temporal) -> Cast:
-    """Nanoseconds of an instant end in 2262: common far dates (9999-12-31) do not survive them."""
+    """Nanoseconds of an instant end in 2262: common far dates (9999-12-31) do not survive them. The coarser units end
+    beyond any date; a duration is any number, and a finer unit cannot hold all of them."""
     times = {"time32", "time64"}
     if old.name == new.name or {old.name, new.name} == times:
         finer = _UNITS[new.unit] >= _UNITS[old.unit]
         short = new.name != "time64" and new.unit == "ns" and old.unit != "ns"
         zone_lost = old.tz is not None and new.tz is None
-        return "widen" if finer and not short and not zone_lost else "narrow"
+        zone_put = old.tz is None and _has_gaps(new.tz)
+        any_number = new.name == "duration"
+        return "widen" if finer and not (short or zone_lost or zone_put or any_number) else "narrow"
     return "narrow" if old.name == "timestamp" and new.name in times else "rewrite"
+
+
+def _has_gaps(zone: str | None) -> bool:
+    """Does this zone change its clocks? Then there are local times that it does not have, or has twice, and a value
+    without a zone that is one of those cannot be cast. Zones with a name may have done so at any time."""
+    return zone is not None and zone not in ("UTC", "Etc/UTC", "GMT") and not _OFFSET.fullmatch(zone)
 
 
 def _dictionaries(old: ArrowType, new: ArrowType) -> Cast:

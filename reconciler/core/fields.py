@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from reconciler.model.arrow import ArrowType, Field, ListOf, MapOf, Struct
+from reconciler.model.arrow import ArrowType, Field, ListOf, MapOf, Scalar, Struct, is_speakable, names_inside
 
 Fields = tuple[Field, ...]
 
@@ -41,11 +41,21 @@ def annotated(fields: Fields) -> Iterator[tuple[str, Field]]:
             yield from ((prefix + path, child) for path, child in annotated(inner))
 
 
+def unspeakable(f: Field) -> str | None:
+    """A name in this column that no path can hold, or None. A manifest cannot have one, a live table can; nothing that
+    a path would have to name is looked for or changed in such a column: the path may mean another field."""
+    if isinstance(f.type, Scalar):
+        return None if is_speakable(f.name) else f.name
+    return next((name for name in (f.name, *names_inside(f.type)) if not is_speakable(name)), None)
+
+
 def find(fields: Fields, path: str) -> Field | None:
     head, _, rest = path.partition(".")
     found = next((f for f in fields if f.name == head), None)
     if found is None or not rest:
         return found
+    if unspeakable(found) is not None:
+        return None
     inner, prefix = _children(found.type, head + ".")
     return find(inner, path[len(prefix) :]) if path.startswith(prefix) else None
 
@@ -87,6 +97,16 @@ def _edit_type(type_: ArrowType, rest: str, change: Callable[[Field], Field | No
             return None if item is None else replace(type_, item=item)
         case _:
             raise KeyError(rest)
+
+
+def pairs(want: ArrowType, live: ArrowType, prefix: str) -> Iterator[tuple[str, Field, Field]]:
+    """The nested fields that both have, found by their names one level after the other and not by their paths."""
+    inner, prefix = _children(want, prefix)
+    there = {f.name: f for f in _children(live, "")[0]}
+    for f in inner:
+        if f.name in there:
+            yield prefix + f.name, f, there[f.name]
+            yield from pairs(f.type, there[f.name].type, f"{prefix}{f.name}.")
 
 
 def bare(type_: ArrowType) -> ArrowType:

@@ -197,7 +197,8 @@ class _Planner:
             reason = f"a {other} of this name is there: remove it in one apply, create this in the next"
             return Absent(), Block(TWO_APPLIES, reason)
         block = self._parent_block(want.ident)
-        if block is None and isinstance(found, (Absent, Detached)):
+        missing = isinstance(found, (Absent, Detached))
+        if block is None and missing:
             block = self._may_be_there(want)
         above = self.world.namespaces.get(parent(want.ident))
         if block is None and isinstance(above, Unreadable):
@@ -205,8 +206,8 @@ class _Planner:
         if block is None and kind == "Table" and is_service_level(above):
             why = f"{dotted(parent(want.ident))} holds namespaces only: a table cannot be in it"
             block = Block("", why, "unsupported")
-        if block is None and not self.world.has_parent(want.ident):
-            self._no_parent(want)
+        if block is None and missing and not self.world.has_parent(want.ident):
+            self._no_parent(want)  # What is live without its parent (others make such tables) is live all the same.
             block = parent_block(f"namespace {dotted(parent(want.ident))}")
         return found, block
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from reconciler.core.applied import wanted_metadata
 from reconciler.core.casts import Cast
 from reconciler.core.diff_schema import Difference, compare, ignore_rule
 from reconciler.core.draft import Block, Drafter
-from reconciler.core.fields import bare, edit, plain, walk
+from reconciler.core.fields import bare, edit, pairs, plain, unspeakable, walk
 from reconciler.core.plan_index import wanted_indexes, with_live_names
 from reconciler.core.rewrite import rewritten
 from reconciler.core.text import listing
@@ -40,6 +41,7 @@ def plan_columns(d: Drafter, want: DesiredTable) -> dict[str, str]:
             return renames
         if d.dataset.fields == as_it_was:
             break
+    _refuse_unspeakable(d, want)
     found = _differences(d, want)
     for x in (x for x in found if x.kind == "conflict"):
         stuck = Block(RENAME_CONFLICT, f"column {_wanted(x).name} is renamed from {x.path}, but both are there")
@@ -95,8 +97,49 @@ def _renames(d: Drafter, want: DesiredTable, renames: dict[str, str]) -> bool:
 
 
 def _differences(d: Drafter, want: DesiredTable) -> list[Difference]:
+    """Those that can be changed as far as names go."""
+    odd = _unspeakable(d)
+    return [x for x in _all_differences(d, want) if not _out_of_reach(x, odd)]
+
+
+def _all_differences(d: Drafter, want: DesiredTable) -> Iterator[Difference]:
     assert want.fields is not None
-    return list(compare(want.fields, d.dataset.fields, want.at_least, ignore_rule(want.ignore_differences)))
+    return compare(want.fields, d.dataset.fields, want.at_least, ignore_rule(want.ignore_differences))
+
+
+def _unspeakable(d: Drafter) -> dict[str, str]:
+    """Columns with a name in them that no path can hold, and that name."""
+    return {f.name: name for f in d.dataset.fields if (name := unspeakable(f)) is not None}
+
+
+def _out_of_reach(x: Difference, odd: Mapping[str, str]) -> bool:
+    """A column as a whole can be renamed or dropped whatever is in it, if its own name is not the odd one."""
+    return x.column in odd and ("." in x.path or odd[x.column] == x.column)
+
+
+def _refuse_unspeakable(d: Drafter, want: DesiredTable) -> None:
+    """Everything inside such a column that is not as declared, notes included, in one step a column."""
+    odd = _unspeakable(d)
+    if not odd:
+        return
+    rule = ignore_rule(want.ignore_differences)
+    live = {f.name: f for f in d.dataset.fields}
+    differ = {x.column for x in _all_differences(d, want) if _out_of_reach(x, odd)}
+    for f in want.fields or ():
+        for path, w, found in pairs(f.type, live[f.name].type, f"{f.name}.") if f.name in odd else ():
+            missed = wanted_metadata(w).items() - wanted_metadata(found).items()
+            if any(not rule(path, "comment" if key == "comment" else "metadata") for key, _ in missed):
+                differ.add(f.name)
+    wanted = {f.name: f for f in want.fields or ()}
+    for name in sorted(differ):
+        reason = (
+            f"column {name} is not as declared, but a name in it, {odd[name]!r}, has a dot or a backtick: no path can "
+            "hold it, so nothing in there can be changed; write the column anew with pylance, under other names"
+        )
+        type_ = bare(wanted[name].type) if name in wanted else None
+        change = AlterColumns(want.ident, (ColumnAlteration(name, type=type_),))
+        before: Json = {"columns": [field_json(live[name])]}
+        d.refuse(change, "rewrite", Block("", reason, "unsupported"), before)
 
 
 def _wanted(x: Difference) -> Field:

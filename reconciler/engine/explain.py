@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import takewhile
 
 from reconciler.core.world import World
 from reconciler.model.change import Change, RenameNamespace, RenameTable
@@ -14,6 +15,8 @@ from reconciler.model.plan import Json
 from reconciler.model.state import NamespaceState
 
 LONGEST = 80
+CONTEXT = 20
+"""Characters before the first difference."""
 MOST = 4
 
 
@@ -54,9 +57,23 @@ def _differences(path: str, expected: Json, live: Json) -> Iterator[str]:
         for key in sorted({*expected, *live}):
             yield from _differences(f"{path}.{key}" if path else key, expected.get(key), live.get(key))
     else:
-        yield f"{path}: the catalog shows {_short(live)} instead of {_short(expected)}"
+        shown, wanted = _short(_text(live), _text(expected))
+        yield f"{path}: the catalog shows {shown} instead of {wanted}"
 
 
-def _short(value: Json) -> str:
-    text = "nothing" if value is None else canonical(value)
+def _text(value: Json) -> str:
+    return "nothing" if value is None else canonical(value)
+
+
+def _short(one: str, other: str) -> tuple[str, str]:
+    """Long texts are cut where they are still alike, so that what differs is seen."""
+    if max(len(one), len(other)) <= LONGEST:
+        return one, other
+    alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+    start = max(0, alike - CONTEXT)
+    return _cut(one, start), _cut(other, start)
+
+
+def _cut(text: str, start: int) -> str:
+    text = ("…" if start else "") + text[start:]
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"

@@ -7,7 +7,7 @@ from typing import Any
 
 from reconciler.manifest.problem import Path, Problem
 from reconciler.manifest.reserved_keys import check_reserved
-from reconciler.model.arrow import ArrowType, Field, ListOf, Scalar, Struct
+from reconciler.model.arrow import ArrowType, Field, ListOf, Scalar, Struct, is_speakable, names_inside
 from reconciler.model.state import DESCRIPTION_KEY
 
 
@@ -35,6 +35,10 @@ _LANCE_COLUMNS = frozenset(
 )
 
 
+def _is_impossible(name: str) -> bool:
+    return name in _LANCE_COLUMNS or not is_speakable(name)
+
+
 def _impossible(name: str) -> tuple[str, str]:
     """Why a column cannot have this name, and what to do."""
     if name in _LANCE_COLUMNS:
@@ -59,7 +63,7 @@ def _check_level(fields: Sequence[Field], docs: Sequence[Any], path: Path, probl
             )
         else:
             names[name] = index
-        if name in _LANCE_COLUMNS or "." in name or "`" in name:
+        if _is_impossible(name):
             problems.append(Problem("M421", (*path, index, "name"), *_impossible(name)))
         renames = renames or field.renamed_from is not None
         if field.type.__class__ is not Scalar:
@@ -68,6 +72,10 @@ def _check_level(fields: Sequence[Field], docs: Sequence[Any], path: Path, probl
                 inner = _struct_in(field.type)
                 if inner is not None and len(inner.fields) == len(children):
                     _check_level(inner.fields, children, (*path, index, "fields"), problems)
+            else:
+                inside = sorted({name for name in names_inside(field.type) if _is_impossible(name)})
+                for name in inside:
+                    problems.append(Problem("M421", (*path, index, "type"), *_impossible(name)))
     if renames:
         _check_renames(fields, names, path, problems)
 

@@ -11,7 +11,7 @@ read too.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
@@ -156,6 +156,25 @@ class Field:
     renamed_from: str | None = None
     default: str | None = None
     """SQL expression for the rows that exist already."""
+
+
+def is_speakable(name: str) -> bool:
+    """Can a path hold this name? Lance separates names by dots and quotes them by backticks."""
+    return "." not in name and "`" not in name
+
+
+def names_inside(type_: ArrowType) -> Iterator[str]:
+    """The name of every field of every struct in it."""
+    match type_:
+        case Struct(fields):
+            for f in fields:
+                yield f.name
+                yield from names_inside(f.type)
+        case ListOf(item=inner) | Dictionary(value=inner):
+            yield from names_inside(inner)
+        case MapOf(key=key, value=value):
+            yield from names_inside(key)
+            yield from names_inside(value)
 
 
 class TypeSyntaxError(ValueError):

@@ -87,6 +87,17 @@ def test_metadata_config_and_comments_are_one_commit(wide: DirectoryCatalog) -> 
     assert code_of(wide, UpdateDataset(T, {}, {}, {"nope": {"a": "b"}}, "team-a", ())) is Code.TABLE_COLUMN_NOT_FOUND
 
 
+def test_a_path_that_means_two_fields_is_refused(tmp_path: Path) -> None:
+    catalog = open_catalog(tmp_path, **V2)
+    odd = field("x", "struct<a.b: int8, a: struct<b: int32, c: int8>>")
+    run(catalog, declare(*T), dataset(*T, fields=(field("id", "int64"), odd)))
+    before = data(catalog, *T)
+    assert code_of(catalog, UpdateDataset(T, {}, {}, {"x.a.b": {"comment": "!"}}, "team-a", ())) is Code.UNSUPPORTED
+    assert data(catalog, *T) == before
+    run(catalog, UpdateDataset(T, {}, {}, {"x.a.c": {"comment": "!"}}, "team-a", ()))
+    run(catalog, DropColumns(T, ("id",)))
+
+
 def test_rows_keep_at_least_one_column_with_data(tmp_path: Path) -> None:
     """Lance drops it, and then cannot read the rows any more."""
     catalog = open_catalog(tmp_path, **V2)

@@ -117,6 +117,34 @@ def test_a_table_that_lost_its_versions_is_to_be_restored(
             (where / ".lance-reserved").unlink()
 
 
+@pytest.mark.parametrize("rows", [True, False], ids=["rows", "empty"])
+@pytest.mark.parametrize(("layout", "ident"), [(DEFAULT, ("t",)), (DEFAULT, ("n", "t")), (V1, ("t",)), (V2, ("t",))])
+def test_a_table_that_lost_versions_and_data_is_not_made_anew(
+    layout: dict[str, str], ident: tuple[str, ...], rows: bool, tmp_path: Path
+) -> None:
+    """Only its transactions tell it from a create that was cut short."""
+    catalog = open_catalog(tmp_path, **layout)
+    if len(ident) > 1:
+        run(catalog, create_namespace("n"))
+    make_table(catalog, *ident)
+    where = Path(str(table(catalog, *ident).location))
+    if rows:
+        schema = lance.dataset(str(where)).schema
+        lance.write_dataset(
+            pa.table([pa.array([1]), pa.array([None], schema.field(1).type)], schema=schema), str(where), mode="append"
+        )
+        shutil.rmtree(where / "data")
+    shutil.rmtree(where / "_versions")
+    before = sorted(where.rglob("*"))
+    for finding in (find(catalog, *ident), scanned(catalog, detail(ident))["Table", ident]):
+        assert isinstance(finding, Unreadable)
+        assert "is gone" in finding.message
+    with pytest.raises(CatalogError) as refused:
+        run(catalog, dataset(*ident))
+    assert refused.value.code is Code.INVALID_TABLE_STATE
+    assert sorted(where.rglob("*")) == before
+
+
 def test_a_folder_with_data_that_nobody_registered(tmp_path: Path) -> None:
     (tmp_path / "t.lance" / "data").mkdir(parents=True)
     finding = find(open_catalog(tmp_path), "t")

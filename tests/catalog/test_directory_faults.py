@@ -99,7 +99,7 @@ def test_both_switches_off(tmp_path: Path) -> None:
     assert "both false" in (capabilities.ident_problem("Table", ("t",)) or "")
 
 
-@pytest.mark.parametrize("damage", ["garbage", "empty", "versions gone", "data gone"])
+@pytest.mark.parametrize("damage", ["garbage", "empty", "versions gone", "data gone", "versions and data gone"])
 def test_a_corrupt_manifest_says_nothing_about_anything(
     damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -108,10 +108,10 @@ def test_a_corrupt_manifest_says_nothing_about_anything(
     run(catalog, create_namespace("n"))
     make_table(catalog, "n", "t")
     folder = tmp_path / "__manifest"
-    if damage == "versions gone":
-        shutil.rmtree(folder / "_versions")
-    elif damage == "data gone":
-        shutil.rmtree(folder / "data")
+    if damage.endswith("gone"):
+        for name in ("versions", "data"):
+            if name in damage:
+                shutil.rmtree(folder / name.replace("versions", "_versions"))
     else:
         for version in (folder / "_versions").glob("*.manifest"):
             version.write_bytes(b"garbage" * 20 if damage == "garbage" else b"")
@@ -247,6 +247,9 @@ def fill(filler: Path) -> None:
         ("operation timed out", Code.SERVICE_UNAVAILABLE, True),
         ("error sending request for url", Code.SERVICE_UNAVAILABLE, True),
         ("No space left on device (os error 28)", Code.INTERNAL, False),
+        ("Unable to create dir /x: Read-only file system (os error 30)", Code.PERMISSION_DENIED, False),
+        ("Unable to create dir /x: Permission denied (os error 13)", Code.PERMISSION_DENIED, False),
+        ("File too large (os error 27)", Code.INTERNAL, False),
         ("The specified bucket does not exist <Code>NoSuchBucket</Code>", Code.INVALID_INPUT, False),
         ("something else", Code.INTERNAL, False),
     ],
@@ -255,6 +258,15 @@ def test_texts_of_lance_become_codes(text: str, code: Code, unknown: bool) -> No
     error = to_catalog_error(OSError(text), "write x", write=True)
     assert (error.code, error.unknown_outcome) == (code, unknown)
     assert not to_catalog_error(OSError(text), "read x", write=False).unknown_outcome
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS, errno.ENOSPC, errno.EFBIG])
+def test_a_failed_system_call_is_told_in_the_same_words_by_python_and_by_rust(number: int) -> None:
+    ours = to_catalog_error(OSError(number, os.strerror(number)), "write x", write=True)
+    theirs = to_catalog_error(
+        OSError(f"LanceError(IO): {os.strerror(number)} (os error {number})"), "write x", write=True
+    )
+    assert (theirs.code, theirs.message) == (ours.code, ours.message)
 
 
 def test_messages_show_no_credentials_and_no_rust() -> None:

@@ -143,6 +143,29 @@ def test_a_table_of_a_missing_bucket_is_not_absent(moto: Moto) -> None:
         find(catalog, "t")
 
 
+def test_what_lost_its_versions_and_data_is_not_made_anew(
+    moto: Moto, bucket: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reconciler.catalog.directory_manifest._BIRTH", (0.001,))
+    catalog = DirectoryCatalog(moto.catalog_options(bucket))
+    make_table(catalog, "t")
+    lose(moto, bucket, "t.lance/")
+    finding = find(catalog, "t")
+    assert isinstance(finding, Unreadable)
+    assert "is gone" in finding.message
+    lose(moto, bucket, "__manifest/")
+    with pytest.raises(CatalogError, match="no dataset version"):
+        scanned(catalog)
+
+
+def lose(moto: Moto, bucket: str, folder: str) -> None:
+    """All of a dataset but its transactions and marks."""
+    name = bucket.removeprefix("s3://")
+    for part in ("_versions", "data"):
+        for item in moto.client.list_objects_v2(Bucket=name, Prefix=f"{folder}{part}/").get("Contents", []):
+            moto.client.delete_object(Bucket=name, Key=item["Key"])
+
+
 def test_an_unreachable_server(moto: Moto, monkeypatch: pytest.MonkeyPatch) -> None:
     """Found out before lance is asked, which would try for seconds."""
     options = moto.catalog_options("s3://bucket/lake")

@@ -207,6 +207,7 @@ BAD_INPUT = {
     "unknown flag": (["plan", "m.yaml", "--pruen"], "unrecognized"),
     "abbreviated flag": (["plan", "m.yaml", "--detailed"], "unrecognized"),
     "unknown allow word": (["plan", "m.yaml", "--allow", "everything"], "invalid choice"),
+    "allow word without effect": (["plan", "m.yaml", "--allow", "purge_data"], "invalid choice"),
     "bad var": (["plan", "m.yaml", "--var", "x"], "NAME=VALUE"),
     "unknown catalog": (["plan", "m.yaml", "--catalog", "lak"], "did you mean lake?"),
     "unknown target": (["plan", "m.yaml", "--target", "a.tt"], "did you mean a.t?"),

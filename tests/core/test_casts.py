@@ -11,6 +11,8 @@ import pytest
 from reconciler.catalog.arrow_convert import to_arrow_type
 from reconciler.core.casts import Cast, classify
 from reconciler.model.arrow import parse_type
+from reconciler.model.change import AlterColumns, ColumnAlteration
+from reconciler.model.errors import CatalogError, Code
 
 TABLE: list[tuple[str, str, Cast]] = [
     ("int32", "int64", "widen"),
@@ -31,6 +33,13 @@ TABLE: list[tuple[str, str, Cast]] = [
     ("timestamp[s]", "timestamp[us]", "widen"),
     ("timestamp[us, tz=UTC]", "timestamp[us]", "narrow"),
     ("timestamp[us]", "timestamp[us, tz=UTC]", "widen"),
+    ("timestamp[us]", "timestamp[us, tz=+02:00]", "widen"),
+    ("timestamp[us]", "timestamp[us, tz=Europe/Berlin]", "narrow"),
+    ("timestamp[us, tz=UTC]", "timestamp[us, tz=Europe/Berlin]", "widen"),
+    ("date32", "timestamp[us, tz=America/Havana]", "narrow"),
+    ("date64", "timestamp[us, tz=America/Havana]", "narrow"),
+    ("duration[s]", "duration[ms]", "narrow"),
+    ("duration[ms]", "duration[s]", "narrow"),
     ("date32", "timestamp[ns]", "narrow"),
     ("date64", "date32", "narrow"),
     ("date32", "date64", "widen"),
@@ -96,6 +105,40 @@ def test_every_pair_on_real_pylance(tmp_path: Path) -> None:
         if done != (cast != "rewrite"):
             wrong.append(f"{old} -> {new}: called {cast}, pylance {'does' if done else 'refuses'} it")
     assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "value"),
+    [
+        ("timestamp[us]", "timestamp[us, tz=Europe/Berlin]", "2024-03-31T02:30"),
+        ("timestamp[us]", "timestamp[us, tz=Europe/Berlin]", "2024-10-27T02:30"),
+        ("date32", "timestamp[us, tz=America/Havana]", "2024-03-10"),
+        ("duration[s]", "duration[ms]", 2**62),
+        ("int64", "int8", 300),
+        ("decimal128(10, 2)", "decimal128(4, 2)", "12345.11"),
+        ("string", "dictionary<int8, string>", None),
+    ],
+)
+def test_values_that_do_not_fit(old: str, new: str, value: Any, tmp_path: Path) -> None:
+    """Ordinary values can make these casts fail, so none may be called safe; and the failure says what to do."""
+    import lance
+    import pyarrow as pa
+
+    from reconciler.catalog.base import WriteContext
+    from reconciler.catalog.lance_dataset import Datasets
+    from reconciler.catalog.lance_write import apply_to_dataset
+
+    assert classify(parse_type(old), parse_type(new)) == "narrow"
+    texts = [str(n) for n in range(300)] if value is None else [value]
+    rows = pa.array(texts).cast(to_arrow_type(parse_type(old)))
+    uri = str(tmp_path / "t.lance")
+    lance.write_dataset(pa.table({"col": rows, "n": pa.nulls(len(rows), pa.int8())}), uri, data_storage_version="2.2")
+    change = AlterColumns(("t",), (ColumnAlteration("col", type=parse_type(new)),))
+    with pytest.raises(CatalogError) as refused:
+        apply_to_dataset(Datasets(), uri, change, WriteContext("sha256:p", "s1"))
+    assert refused.value.code is Code.TABLE_SCHEMA_VALIDATION_ERROR
+    assert "alter columns col of" in refused.value.message
+    assert "do not fit the new type" in refused.value.message
 
 
 def sample(text: str) -> Any:

@@ -14,7 +14,7 @@ from reconciler.core.options import PlanOptions
 from reconciler.core.planner import make_plan, scope_of
 from reconciler.core.world import World
 from reconciler.engine.observe import observe
-from reconciler.model.arrow import Field, parse_type
+from reconciler.model.arrow import Field, Struct, parse_type
 from reconciler.model.change import Change, RenameNamespace, RenameTable, RewriteColumns
 from reconciler.model.desired import CatalogSpec, Desired, DesiredNamespace, DesiredTable, Management
 from reconciler.model.diagnostic import Source
@@ -102,6 +102,52 @@ def test_nothing_is_deleted_beside_a_gap(where: Ident) -> None:
         assert steps(result) == []
         assert {s.blocked_by for s in result.steps} == {"incomplete_listing"}
         assert not result.catalogs["lake"].complete
+
+
+def test_a_live_table_without_its_namespace_is_planned_like_any_other() -> None:
+    live = {("zz", "orphan"): live_table("zz", "orphan")}
+    assert plan([table("zz", "orphan")], live).steps == ()
+    result = plan([table("zz", "orphan", fields=(*ID, *columns(new="int8")))], live)
+    assert steps(result) == [("add_columns", ("zz", "orphan"))]
+    with pytest.raises(PlanError, match="neither declared nor live"):
+        plan([table("zz", "other")], live)
+
+
+ODD = "struct<a.b: int8, a: struct<b: int32, c: int8>>"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "at_least"),
+    [
+        (columns(id="int64", x="struct<a: struct<b: int32, c: int8>>"), False),
+        (columns(id="int64", x="struct<a: struct<b: int64, c: int8>>"), True),
+        (columns(id="int64", x="struct<a: struct<b: int32, c: int8, d: int8>>"), True),
+        (
+            (*ID, Field("x", Struct((Field("a", Struct((Field("b", parse_type("int32"), comment="this one"),))),)))),
+            True,
+        ),
+    ],
+    ids=["drop", "cast", "rewrite", "comment"],
+)
+def test_nothing_is_changed_in_a_column_with_a_name_that_no_path_can_hold(
+    wanted: tuple[Field, ...], at_least: bool
+) -> None:
+    """Others may have made it. The path `x.a.b` would mean another field of it."""
+    live = {("t",): live_table("t", fields=columns(id="int64", x=ODD))}
+    options = PlanOptions(allow=frozenset({"drop_column", "narrow_type"}))
+    more = (*wanted, *columns(new="int8"))
+    result = plan([table("t", fields=more, at_least=at_least, allow=("drop_column",))], live, options)
+    (held,) = (s for s in result.steps if s.verdict != "allowed")
+    assert held.verdict == "unsupported"
+    assert "column x" in held.reason
+    assert "'a.b'" in held.reason
+    assert steps(result) == [("add_columns", ("t",))]
+
+
+def test_a_column_goes_whatever_names_are_in_it() -> None:
+    live = {("t",): live_table("t", fields=columns(id="int64", x=ODD))}
+    result = plan([table("t", fields=ID)], live, PlanOptions(allow=frozenset({"drop_column"})))
+    assert steps(result) == [("drop_columns", ("t",))]
 
 
 def test_what_waits_for_its_rename_is_no_orphan_even_outside_the_target() -> None:

@@ -12,14 +12,20 @@ from engine_plans import lake, ns, table
 
 from reconciler.core.globs import matches
 from reconciler.engine.advice import way_to
+from reconciler.engine.explain import mismatch
 from reconciler.engine.files import write_atomically
 from reconciler.engine.observe import observe
 from reconciler.engine.progress import EVERY, Lines, Terminal
 from reconciler.engine.redact import MASK, Redactor, literal_secrets, without_literal_secrets
+from reconciler.model.arrow import Field, parse_type
+from reconciler.model.change import AddColumns
 from reconciler.model.desired import CatalogSpec, Management
 from reconciler.model.diagnostic import Source
 from reconciler.model.errors import Code
-from reconciler.model.observed import Gap, Scope, Unreadable
+from reconciler.model.observed import Gap, Present, Scope, Unreadable
+from reconciler.model.state import DatasetState, Marks, TableState
+
+NEW = (Field("new", parse_type("int8")), Field("another", parse_type("int8")))
 
 
 @pytest.mark.parametrize(
@@ -187,3 +193,14 @@ def test_advice_names_options_where_the_way_is_broken(
     advice = way_to(spec, code)
     assert said in advice
     assert bool(advice) is bool(said)
+
+
+def test_what_differs_is_seen_however_long_the_texts_are() -> None:
+    long = tuple(Field(f"column_{n}", parse_type("int64")) for n in range(30))
+    before = Present(TableState("/t", {}, Marks("us"), DatasetState(long, owner="us")))
+    live = Present(TableState("/t", {}, Marks("us"), DatasetState((*long, *NEW[:1]), owner="us")))
+    said = mismatch(before, AddColumns(("t",), NEW), live)
+    shown, _, wanted = said.partition(" instead of ")
+    assert "another" not in shown
+    assert "another" in wanted
+    assert len(said) < 300

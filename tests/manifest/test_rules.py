@@ -212,6 +212,14 @@ def test_column_names_that_lance_cannot_have(tmp_path: Path, name: str) -> None:
     assert [d.code for d in found if d.severity == "error"] == ["M421"]
 
 
+@pytest.mark.parametrize(
+    "type_", ["struct<a.b: int8>", "list<struct<c: struct<a.b: int8>>>", "map<string, struct<a.b: int8>>"]
+)
+def test_the_same_inside_a_type(tmp_path: Path, type_: str) -> None:
+    found = load([written(tmp_path, f"spec: {{schema: [{{name: x, type: '{type_}'}}]}}")]).diagnostics
+    assert [(d.code, "'a.b'" in d.message) for d in found if d.severity == "error"] == [("M421", True)]
+
+
 def test_one_mistake_does_not_hide_the_others(tmp_path: Path) -> None:
     """An unknown key and an unquoted value stand alone: the rest of the document is checked all the same."""
     spec = """spec:
