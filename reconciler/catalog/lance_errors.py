@@ -98,7 +98,7 @@ def to_catalog_error(error: BaseException, doing: str, *, write: bool) -> Catalo
     number = _OS_ERROR.search(lowered)
     if number and int(number.group(1)) in _ERRNO:
         code, why = _ERRNO[int(number.group(1))]
-        return CatalogError(code, f"cannot {doing}: {why}")
+        return CatalogError(code, f"cannot {doing}: {why} ({text})")  # The text may name the one file.
     if "nosuchbucket" in lowered.replace(" ", "") or "bucket does not exist" in lowered:
         return CatalogError(
             Code.INVALID_INPUT, f"cannot {doing}: the bucket does not exist; create it or correct spec.path"

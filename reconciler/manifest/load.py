@@ -1,4 +1,8 @@
-"""Manifests on disk -> Desired, with every diagnostic in one run."""
+"""Manifests on disk -> Desired, with every diagnostic in one run.
+
+Except inside one document: its further rules are checked on what its structure leaves intact (`prune`), and not before
+it is corrected when a part is wrong that the rest depends on.
+"""
 
 from __future__ import annotations
 
