@@ -13,8 +13,9 @@ if TYPE_CHECKING:  # typing, pathlib and contextlib cost more than the rest of -
     from typing import NoReturn
 
 ERROR = 1
-ALLOW_WORDS = ("drop_column", "narrow_type", "set_not_null", "drop_index", "replace_table", "drop_namespace")
-"""`purge_data` is not offered: data is never deleted by this version. In a manifest it is a warning (M436)."""
+ALLOW_WORDS = (
+    "drop_column", "narrow_type", "set_not_null", "drop_index", "replace_table", "drop_namespace", "purge_data",
+)  # fmt: skip
 
 
 class Parser(argparse.ArgumentParser):

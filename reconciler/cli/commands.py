@@ -127,6 +127,8 @@ def _applied(args: argparse.Namespace, out: Output, file: ReportFile) -> Report:
 
 
 def _planned(args: argparse.Namespace, out: Output) -> Plan:
+    if "purge_data" in getattr(args, "allow", ()):
+        out.session.say("warning: --allow purge_data has no effect: this version never deletes data")
     options = app.PlanOptions(
         prune=getattr(args, "prune", False),
         adopt=getattr(args, "adopt", False),
