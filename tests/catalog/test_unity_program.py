@@ -155,8 +155,13 @@ def test_a_saved_plan_does_not_go_on_when_the_data_is_another_table_by_now(unity
 
 
 def test_a_cut_table_whose_manifest_is_gone_keeps_its_schema(unity: Unity, tmp_path: Path) -> None:
-    """Else it would never be heard of again."""
+    """And is a drift: else it would never be heard of again."""
     file = cut_replacement(unity, tmp_path)
+    file.write_text(catalog(unity) + SCHEMA)
+    drift = reconciler(tmp_path, "drift", file)
+    assert drift.code == 2, drift.out + drift.err
+    assert "lake.n.t" in drift.out
+    assert "its replacement was cut when its entry was removed" in drift.out
     file.write_text(catalog(unity))
     done = reconciler(tmp_path, "apply", "--yes", "--prune", file)
     assert done.code == 3, done.out + done.err
