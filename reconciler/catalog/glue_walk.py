@@ -6,10 +6,7 @@ database; child catalogs that cannot be listed leave gaps of their own, never on
 
 from __future__ import annotations
 
-import queue
-import threading
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +14,7 @@ from reconciler.catalog.entries import Listed, NamespaceEntry
 from reconciler.catalog.glue_api import GlueApi
 from reconciler.catalog.glue_catalogs import ChildCatalogs
 from reconciler.catalog.glue_wire import namespace_entry, table_entry
+from reconciler.catalog.spread import spread
 from reconciler.core.globs import matcher
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import ROOT, Ident, dotted
@@ -25,7 +23,6 @@ from reconciler.model.observed import Gap, Scope
 SOME_CATALOG: Ident = ("(child catalogs)",)
 """Where a gap goes when the names of the child catalogs are not known: no database can have this name."""
 _ANY_NAME = "\x01" * 40
-_WAITING_PAGES = 32
 
 Batch = list[Listed]
 
@@ -52,7 +49,7 @@ class Walk:
             else:
                 yield listed
         yield from seen.values()
-        yield from streamed(jobs, self.threads)
+        yield from spread(jobs, self.threads)
 
     def _containers(self, scope: Scope) -> Iterator[Listed]:
         """Databases and the catalogs above them."""
@@ -116,51 +113,3 @@ def chains(scope: Scope) -> frozenset[Ident]:
     """The child catalogs that the manifests speak of."""
     above = {n[:-1] for n in scope.namespaces} | {t[:-2] for t in (*scope.detail, *scope.locations)}
     return frozenset(c for c in above if c)
-
-
-def streamed(jobs: Sequence[Callable[[], Iterator[Batch]]], threads: int) -> Iterator[Listed]:
-    """Several jobs at a time, with a bounded number of pages waiting: a large catalog is never in memory as a whole."""
-    todo = deque(jobs)
-    turn = threading.Lock()
-    pages: queue.Queue[Batch | BaseException | None] = queue.Queue(_WAITING_PAGES)
-    stop = threading.Event()
-
-    def take() -> Callable[[], Iterator[Batch]] | None:
-        with turn:
-            return todo.popleft() if todo else None
-
-    def put(item: Batch | BaseException | None) -> None:
-        while not stop.is_set():
-            try:
-                return pages.put(item, timeout=0.2)
-            except queue.Full:
-                continue
-
-    def work() -> None:
-        try:
-            while not stop.is_set() and (job := take()) is not None:
-                for batch in job():
-                    put(batch)
-                    if stop.is_set():
-                        return
-        except BaseException as error:
-            put(error)
-        put(None)
-
-    workers = [threading.Thread(target=work, daemon=True) for _ in range(min(threads, len(jobs)))]
-    try:
-        for worker in workers:
-            worker.start()
-        running = len(workers)
-        while running:
-            item = pages.get()
-            if item is None:
-                running -= 1
-            elif isinstance(item, BaseException):
-                raise item
-            else:
-                yield from item
-    finally:
-        stop.set()
-        for worker in workers:
-            worker.join()

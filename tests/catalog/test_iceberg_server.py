@@ -97,10 +97,9 @@ def test_what_is_inside_keeps_a_namespace(rig: Rig) -> None:
     rig.outsider.foreign_view(("wh", "m", "view"))
     apply(rig.catalog, CreateNamespace(("wh", "k", "below"), {}, OURS))
     found = scan(rig.catalog)
-    assert found["Table", ("wh", "n", "native")] == Unreadable(
-        Code.INVALID_INPUT, "wh.n.native is an Iceberg table, not a Lance table"
-    )
-    assert found["Table", ("wh", "m", "view")] == Unreadable(Code.INVALID_INPUT, "wh.m.view is a view, not a table")
+    native, view = "wh.n.native is an Iceberg table, not a Lance table", "wh.m.view is a view, not a table"
+    assert found["Table", ("wh", "n", "native")] == Unreadable(Code.INVALID_INPUT, native, foreign=True)
+    assert found["Table", ("wh", "m", "view")] == Unreadable(Code.INVALID_INPUT, view, foreign=True)
     for name in ("n", "m", "k"):
         with pytest.raises(CatalogError) as caught:
             apply(rig.catalog, DropNamespace(("wh", name)))
