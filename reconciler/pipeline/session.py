@@ -13,6 +13,7 @@ import logging
 import os
 import shutil
 import signal
+import socket
 import sys
 import tempfile
 import threading
@@ -22,6 +23,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 DEFAULT_MASTER = "local[*,4]"
 """All cores, and as on a cluster a task may fail three times before the job does."""
@@ -33,12 +35,15 @@ _ALWAYS = {
     "spark.speculation": "false",
     "spark.python.unix.domain.socket.enabled": "true",
 }
+# The JVM passes tasks on and Python does the work: what makes a JVM start fast is worth more than what makes it fast.
 _LOCAL = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
 }
 _LOG_LINES = 5
+CONNECT_PORT = 15002
+CONNECT_SECONDS = 10
 
 
 class SparkError(Exception):
@@ -81,12 +86,15 @@ def session(options: SparkOptions) -> Iterator[Any]:
     _quiet()
     with tempfile.TemporaryDirectory(prefix="reconciler-spark-", ignore_cleanup_errors=True) as folder:
         log = Path(folder) / "spark.log"
-        spark = _started(options, log)
+        spark: Any = None
         try:
+            with _signals_later():
+                spark = _started(options, log)
             yield spark
         finally:
-            with contextlib.suppress(Exception):
-                spark.stop()
+            if spark is not None:
+                with contextlib.suppress(Exception):
+                    spark.stop()
 
 
 def _quiet() -> None:
@@ -98,12 +106,12 @@ def _quiet() -> None:
 
 def _started(options: SparkOptions, log: Path) -> Any:
     conf = dict(options.conf)
-    handler = signal.getsignal(signal.SIGINT)
     try:
         with _output_in(log):
             from pyspark.sql import SparkSession
 
             if options.remote is not None:
+                _need_listener(options.remote)
                 builder: Any = SparkSession.builder.remote(options.remote)
             else:
                 master = options.master or DEFAULT_MASTER
@@ -117,9 +125,37 @@ def _started(options: SparkOptions, log: Path) -> Any:
     except Exception as error:
         where = options.remote or options.master or DEFAULT_MASTER
         raise SparkError(f"there is no Spark at {where}: {first_line(error)}{_last_lines(log)}") from error
+
+
+@contextmanager
+def _signals_later() -> Iterator[None]:
+    """The first SIGINT or SIGTERM counts when the session is there: a JVM whose start is broken off never ends. pyspark
+    puts a handler of its own in the place of ours, which is put back."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    seen: list[int] = []
+
+    def note(number: int, _frame: object) -> None:
+        if seen:
+            raise KeyboardInterrupt
+        seen.append(number)
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
     finally:
-        if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGINT, handler)  # pyspark puts its own there.
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if seen:
+        raise KeyboardInterrupt
+
+
+def _need_listener(remote: str) -> None:
+    """pyspark tries for ten minutes to reach a server that is not there."""
+    address = urlsplit(remote)
+    with socket.create_connection((address.hostname or "", address.port or CONNECT_PORT), CONNECT_SECONDS):
+        pass
 
 
 @contextmanager
