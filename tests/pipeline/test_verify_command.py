@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,7 +26,8 @@ from reconciler import app_pipeline
 from reconciler.pipeline.session import SparkOptions, session
 from reconciler.pipeline.verify import read_tables
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")]
+README = Path(__file__).parents[2] / "README.md"
 SCHEMA = '[{name: id, type: int64}, {name: text, type: string}, {name: vector, type: "fixed_size_list<float32>[2]"}]'
 
 
@@ -248,3 +251,23 @@ def test_a_job_that_spark_gives_up_is_one_clear_line(
     *before, last = run.err.splitlines()
     assert last.startswith("error: a Spark job failed: ")
     assert only_progress("\n".join(before))
+
+
+def test_the_readme_shows_what_it_prints(tmp_path: Path) -> None:
+    text = README.read_text()
+    (manifest,) = (block for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL) if "checks:" in block)
+    shown = re.search(r"<!-- verify:begin -->\n```console\n\$ (.*?)\n(.*?)```", text, re.DOTALL)
+    assert shown is not None
+    then = datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=3, minutes=30)
+    orders = {
+        "id": [*range(999), 7],
+        "status": ["open", "paid", "sent", "lost"] * 250,
+        "price": [n / 4 - 1 for n in range(1000)],
+        "placed_at": pa.array(
+            [then - datetime.timedelta(seconds=n) for n in range(1000)], pa.timestamp("us", tz="UTC")
+        ),
+    }
+    spark_lake.write(tmp_path / "lake" / "orders.lance", pa.table(orders), per_file=1000)
+    (tmp_path / "lake.yaml").write_text(manifest)
+    printed = reconciler(tmp_path, *shown.group(1).split()[1:]).out
+    assert re.sub("v1:[0-9a-f]{32}", "v1", printed) == re.sub("v1:[0-9a-f]{32}", "v1", shown.group(2))
