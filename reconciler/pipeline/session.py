@@ -62,8 +62,8 @@ def missing(options: SparkOptions) -> str | None:
     needed = ["pyspark", "pandas", *(["grpc"] if options.remote else [])]
     lacking = [name for name in needed if importlib.util.find_spec(name) is None]
     if lacking:
-        names = " and ".join("grpcio" if name == "grpc" else name for name in lacking)
-        return f"{names} is not installed: install the extra `spark` (pip install 'lance-reconciler[spark]')"
+        names = ", ".join("grpcio" if name == "grpc" else name for name in lacking)
+        return f"not installed: {names}. Install the extra `spark` (pip install 'lance-reconciler[spark]')"
     if options.remote is None and _java() is None:
         return (
             "Spark needs Java 17 or newer, and there is none: install one and set JAVA_HOME or put `java` on the PATH, "

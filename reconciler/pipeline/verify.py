@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from reconciler.catalog.base import DataPlace
@@ -73,10 +73,14 @@ class Pace:
     of: int
     rows: int
     bytes: int
+    parts: int = 0
+    """Groups of fragments of large tables, done and of how many."""
+    of_parts: int = 0
 
     def line(self, seconds: float) -> str:
         speed = f", {self.bytes / 1e6 / seconds:.0f} MB/s" if seconds >= 1 and self.bytes else ""
-        return f"{self.tables}/{self.of} tables, {self.rows} rows{speed}, {seconds:.0f} s"
+        parts = f", {self.parts}/{self.of_parts} parts of large ones" if self.of_parts else ""
+        return f"{self.tables}/{self.of} tables{parts}, {self.rows} rows{speed}, {seconds:.0f} s"
 
 
 def read_tables(
@@ -98,10 +102,11 @@ def read_tables(
         show(_pace(read, readings))
     parts = [unit for number, fragments in sorted(large.items()) for unit in _parts(units[number], fragments, slots)]
     waiting = {number: sum(1 for u in parts if u["key"] == number) for number in large}
-    for answer in answers(spark, parts, slots, table_task.verify):
+    for done, answer in enumerate(answers(spark, parts, slots, table_task.verify), 1):
         readings[answer["key"]].add(answer)
         waiting[answer["key"]] -= 1
-        show(_pace(read + sum(1 for left in waiting.values() if not left), readings))
+        whole = read + sum(1 for left in waiting.values() if not left)
+        show(replace(_pace(whole, readings), parts=done, of_parts=len(parts)))
     for number in sorted(large):
         _unique(spark, sources[number], [u for u in parts if u["key"] == number], slots, readings[number])
     for source, reading in zip(sources, readings, strict=True):

@@ -58,7 +58,7 @@ def test_no_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sessions.importlib.util, "find_spec", lambda name: None)
     problem = missing(SparkOptions(remote="sc://x"))
     assert problem is not None
-    assert problem.startswith("pyspark and pandas and grpcio is not installed: install the extra `spark`")
+    assert problem.startswith("not installed: pyspark, pandas, grpcio. Install the extra `spark`")
 
 
 def test_nothing_to_do_needs_no_spark(tmp_path: Path, no_spark: None) -> None:
@@ -86,5 +86,6 @@ def test_wrong_command_lines(lake: Path) -> None:
 
 def test_progress_and_errors_are_one_line() -> None:
     assert Pace(1, 2, 30, 4_000_000).line(2.0) == "1/2 tables, 30 rows, 2 MB/s, 2 s"
+    assert Pace(1, 2, 30, 0, 3, 8).line(2.0) == "1/2 tables, 3/8 parts of large ones, 30 rows, 2 s"
     assert Pace(0, 2, 0, 0).line(0.1) == "0/2 tables, 0 rows, 0 s"
     assert first_line(ValueError("\n[CODE] what\n\tat java.lang")) == "[CODE] what"
