@@ -68,7 +68,7 @@ def plan(request: Request, at: Session) -> tuple[Plan, list[Diagnostic]]:
     if has_errors(loaded.diagnostics):
         raise Failure("the manifests have errors", loaded.diagnostics)
     desired = loaded.desired
-    names = _selected(desired, request.catalogs)
+    names = selected(desired, request.catalogs)
     if request.options.prune and (problem := prune_without_owner(desired, names) or _prune_at_one_root(desired, names)):
         raise Refusal(problem)
     if request.options.prune and (nowhere := scope_problems(desired, names)):
@@ -86,7 +86,7 @@ def plan(request: Request, at: Session) -> tuple[Plan, list[Diagnostic]]:
         raise Failure("there is no plan for these manifests", error.diagnostics) from error
 
 
-def _selected(desired: Desired, wanted: Sequence[str]) -> list[str]:
+def selected(desired: Desired, wanted: Sequence[str]) -> list[str]:
     from reconciler.engine.select import unknown_catalog
 
     problem = unknown_catalog(desired, wanted)
@@ -265,7 +265,7 @@ def import_catalogs(paths: Sequence[str], variables: Mapping[str, str], folder: 
     loaded = validate(paths, variables)
     if has_errors(loaded.diagnostics):
         raise Failure("the manifests have errors", loaded.diagnostics)
-    names = _selected(loaded.desired, ())
+    names = selected(loaded.desired, ())
     if nowhere := scope_problems(loaded.desired, names):
         raise Failure("nothing says what to import", nowhere)
     targets = {name: folder / f"{name}.yaml" for name in names}

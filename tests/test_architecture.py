@@ -1,7 +1,8 @@
 """The shape of the code, checked by reading every module of reconciler/ with `ast`.
 
 1. model/ and core/ are pure: they import a short list of harmless standard modules, and call no builtin that does IO.
-2. Imports run one way: model <- core <- catalog, engine, manifest, render <- session <- app <- cli. Imports inside
+2. Imports run one way: model <- core <- catalog, engine, manifest, render <- session <- app <- cli,
+   with pipeline beside engine and app_pipeline beside app. Imports inside
    functions and under TYPE_CHECKING count too: a lazy import hides the cost of a dependency, not the dependency.
 3. A library is imported only in the layers that have business with it.
 
@@ -29,9 +30,11 @@ LAYERS: dict[str, frozenset[str]] = {
     "manifest": frozenset({"model", "core"}),
     "render": frozenset({"model", "core"}),
     "engine": frozenset({"model", "core", "catalog.base"}),
+    "pipeline": frozenset({"model", "core", "catalog.base"}),
     "session": frozenset({"model", "core", "catalog", "engine", "manifest", "render"}),
     "app": frozenset({"model", "core", "catalog", "engine", "manifest", "render", "session"}),
-    "cli": frozenset({"model", "render", "app"}),
+    "app_pipeline": frozenset({"model", "core", "engine", "app", "session", "pipeline"}),
+    "cli": frozenset({"model", "render", "app", "app_pipeline"}),
     "__main__": frozenset({"cli"}),
     "__init__": frozenset(),
 }
@@ -39,8 +42,9 @@ PURE = frozenset({"model", "core"})
 
 # Layer -> third-party libraries it may import.
 LIBRARIES: dict[str, frozenset[str]] = {
-    "manifest": frozenset({"yaml", "jsonschema", "jsonschema_rs", "pydantic"}),
+    "manifest": frozenset({"yaml", "jsonschema", "jsonschema_rs", "pydantic", "sqlglot"}),
     "catalog": frozenset({"lance", "pyarrow", "obstore", "boto3", "botocore"}),
+    "pipeline": frozenset({"lance", "pyarrow", "numpy", "pyspark"}),
 }
 
 # Standard modules without IO, clock, randomness or processes.

@@ -55,17 +55,16 @@ def examples() -> list[str]:
 
 
 def test_the_manifests_in_the_readme_are_valid(tmp_path: Path) -> None:
-    whole, *catalogs = examples()
-    (tmp_path / "lake.yaml").write_text(whole)
-    assert run(tmp_path, "reconciler", "validate", "lake.yaml") == "3 documents, 0 errors, 0 warnings\n"
-    for example in catalogs:
+    for example in examples():
         (tmp_path / "lake.yaml").write_text(example)
-        assert run(tmp_path, "reconciler", "validate", "lake.yaml") == "1 document, 0 errors, 0 warnings\n", example
+        count = example.count("apiVersion:")
+        told = f"{count} document{'' if count == 1 else 's'}, 0 errors, 0 warnings\n"
+        assert run(tmp_path, "reconciler", "validate", "lake.yaml") == told, example
 
 
 def specs() -> dict[str, dict[str, Any]]:
     """Of the minimal documents, one for each type."""
-    found = [yaml.safe_load(example)["spec"] for example in examples()[1:]]
+    found = [yaml.safe_load(example)["spec"] for example in examples() if example.count("apiVersion:") == 1]
     return {spec["type"]: spec for spec in found}
 
 

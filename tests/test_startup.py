@@ -9,7 +9,7 @@ from pathlib import Path
 
 REPO = Path(__file__).resolve().parent.parent
 
-CATALOG_LIBRARIES = {"lance", "pyarrow", "numpy", "boto3", "botocore", "obstore", "pyspark", "pandas"}
+CATALOG_LIBRARIES = {"lance", "pyarrow", "numpy", "boto3", "botocore", "obstore", "pyspark", "pandas", "sqlglot"}
 MANIFEST_LIBRARIES = {"yaml", "jsonschema", "jsonschema_rs", "pydantic"}
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from reconciler.model.capabilities import Capabilities
 from reconciler.model.change import Change
 from reconciler.model.ident import Ident, Kind
 from reconciler.model.observed import Gap, Observation, Occupied, Scope, Unsupported
+from reconciler.model.state import TableState
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,14 @@ class Written:
     version_after: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class DataPlace:
+    """A dataset as lance opens it, for work that is done in another process."""
+
+    uri: str
+    storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
 class Catalog(Protocol):
     @property
     def capabilities(self) -> Capabilities: ...
@@ -46,6 +55,10 @@ class Catalog(Protocol):
 
     def children(self, ident: Ident) -> Sequence[str]:
         """Names of everything directly inside, from the raw listing: foreign and unreadable objects too."""
+
+    def data_place(self, ident: Ident, state: TableState) -> DataPlace:
+        """Where the dataset of a table is that was just read as `state`, with what it takes to open it, also what the
+        service hands out for this table alone. Raises CatalogError, also when the table has moved meanwhile."""
 
     def apply(self, change: Change, context: WriteContext) -> Written:
         """One mutation. Raises CatalogError only. Safe to send again after an unknown outcome."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from reconciler.catalog.base import WriteContext, Written
+from reconciler.catalog.base import DataPlace, WriteContext, Written
 from reconciler.catalog.directory_capabilities import DirectoryCapabilities, directory_capabilities
 from reconciler.catalog.directory_inventory import Inventory
 from reconciler.catalog.directory_manifest import Manifest
@@ -45,6 +45,7 @@ from reconciler.model.change import (
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import Ident, Kind, dotted
 from reconciler.model.observed import Gap, Observation, Scope
+from reconciler.model.state import TableState
 
 _STORAGE_PREFIX = "storage."
 
@@ -83,6 +84,11 @@ class DirectoryCatalog:
     def children(self, ident: Ident) -> Sequence[str]:
         with translated(f"list {self.storage.root}"):
             return self._reader.children(ident)
+
+    def data_place(self, ident: Ident, state: TableState) -> DataPlace:
+        if state.place is None:
+            raise CatalogError(Code.INVALID_INPUT, f"the place of {dotted(ident)} is not known")
+        return DataPlace(state.place, self.storage.lance_options or {})
 
     def apply(self, change: Change, context: WriteContext) -> Written:
         with translated(f"{change.action.replace('_', ' ')} {dotted(change.ident)}", write=True):

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from reconciler.catalog.base import WriteContext, Written
+from reconciler.catalog.base import DataPlace, WriteContext, Written
 from reconciler.catalog.entries import BrokenEntry, EntryStore, Listed, NamespaceEntry, OtherEntry, TableEntry
 from reconciler.catalog.lance_dataset import Datasets
 from reconciler.catalog.lance_errors import translated
@@ -130,6 +130,13 @@ class EntryCatalog:
     def children(self, ident: Ident) -> Sequence[str]:
         with translated(f"list {self.store.where}"):
             return sorted(set(self.store.inside(ident)))
+
+    def data_place(self, ident: Ident, state: TableState) -> DataPlace:
+        with translated(f"read {self.store.where}"):
+            entry = self._table(ident)
+        if normal(entry.location) != state.place:
+            raise CatalogError(Code.CONCURRENT_MODIFICATION, f"table {dotted(ident)} has moved while it was read")
+        return DataPlace(normal(entry.location), {**self._options, **(entry.storage or {})})
 
     @property
     def _threads(self) -> int:

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from reconciler.catalog.base import WriteContext, Written
+from reconciler.catalog.base import DataPlace, WriteContext, Written
 from reconciler.core.fields import bare
 from reconciler.core.world import World
 from reconciler.model.arrow import Field
@@ -28,7 +28,7 @@ from reconciler.model.change import (
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import Ident, Kind, dotted
 from reconciler.model.observed import Absent, Detached, Finding, Gap, Observation, Scope, Snapshot, Unsupported
-from reconciler.model.state import Column
+from reconciler.model.state import Column, TableState
 
 Fault = Callable[[str, object], None]
 """Called as (point, subject) with point one of scan, read, before, after; subject is None, the ident or the change."""
@@ -125,6 +125,9 @@ class MemoryCatalog:
     def children(self, ident: Ident) -> Sequence[str]:
         with self._lock:
             return self.world.children(ident)
+
+    def data_place(self, ident: Ident, state: TableState) -> DataPlace:
+        raise CatalogError(Code.UNSUPPORTED, "a catalog in memory holds no data")
 
     def apply(self, change: Change, context: WriteContext) -> Written:
         self._meet("before", change)

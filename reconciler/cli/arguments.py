@@ -65,7 +65,31 @@ def parser() -> Parser:
     show = command("show", "render a saved plan or report")
     show.add_argument("file", metavar="FILE")
     _add_format(show)
+    verbs = command("pipeline", "work with the data of tables, on Spark").add_subparsers(
+        dest="verb", required=True, metavar="VERB"
+    )
+    text = "check the rows of declared tables; exit 2 when a check fails"
+    verify = verbs.add_parser("verify", help=text, description=text, allow_abbrev=False)
+    _add_common(verify)
+    _add_verify(verify)
     return top
+
+
+def _add_verify(to: Parser) -> None:
+    _add_paths(to)
+    _add_scope(to)
+    to.add_argument("--against", metavar="CATALOG:ID", help="this table has the same rows as the one selected")
+    _add_spark(to)
+    to.add_argument("--dry-run", action="store_true", help="show what would be checked; start no Spark")
+    to.add_argument("--format", choices=["text", "json", "junit"], default="text", help="default: text")
+    to.add_argument("-o", "--output", metavar="FILE", help="write the result there instead of to stdout")
+
+
+def _add_spark(to: Parser) -> None:
+    where = to.add_mutually_exclusive_group()
+    where.add_argument("--master", metavar="URL", help="Spark's master (default: local[*,4])")
+    where.add_argument("--remote", metavar="URL", help="a Spark Connect server: sc://HOST[:PORT]")
+    to.add_argument("--conf", action="append", default=[], type=_variable, metavar="KEY=VALUE", help="for Spark")
 
 
 def _add_common(to: Parser, top: bool = False) -> None:

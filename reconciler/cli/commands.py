@@ -69,6 +69,12 @@ def show(args: argparse.Namespace, out: Output) -> int:
     return OK
 
 
+def pipeline(args: argparse.Namespace, out: Output) -> int:
+    from reconciler.cli import pipeline as verbs
+
+    return int(getattr(verbs, args.verb)(args, out))
+
+
 def apply(args: argparse.Namespace, out: Output) -> int:
     """The report is given whatever happens, also when there is no plan to report on."""
     file = ReportFile(args.report, out.say)

@@ -12,11 +12,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import TypeVar
 
-from reconciler.model.ident import Ident
+from reconciler.model.ident import Ident, dotted
 
 _SEGMENT = re.compile(r'"([^"]*)"|([^."]+)')
 A = TypeVar("A")
 B = TypeVar("B")
+
+
+def parse_dotted(text: str) -> Ident:
+    """An identifier as it is printed; empty when the text is none."""
+    segments = _segments(text)
+    return segments if dotted(segments) == text else ()
 
 
 def matches(glob: str, ident: Ident) -> bool:

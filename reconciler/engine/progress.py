@@ -10,17 +10,25 @@ from typing import Protocol, TextIO
 
 EVERY = 5.0
 LIVELY = 0.1
+Line = Callable[[float], str]
+"""From the seconds since the start."""
 
 
 class Progress(Protocol):
     def update(self, done: int, total: int, running: Sequence[str]) -> None:
         """Called often; `running` names the objects being worked on."""
 
+    def show(self, line: Line) -> None:
+        """The same with a text of one's own."""
+
     def close(self) -> None: ...
 
 
 class Silent:
     def update(self, done: int, total: int, running: Sequence[str]) -> None:
+        pass
+
+    def show(self, line: Line) -> None:
         pass
 
     def close(self) -> None:
@@ -39,10 +47,13 @@ class Lines:
         self._started = self._last = clock()
 
     def update(self, done: int, total: int, running: Sequence[str]) -> None:
+        self.show(lambda seconds: status_line(done, total, running, seconds))
+
+    def show(self, line: Line) -> None:
         now = self._clock()
         if now - self._last >= EVERY:
             self._last = now
-            _put(self._stream, self._clean(status_line(done, total, running, now - self._started)) + "\n")
+            _put(self._stream, self._clean(line(now - self._started)) + "\n")
 
     def close(self) -> None:
         pass
@@ -62,12 +73,15 @@ class Terminal:
         self._shown = False
 
     def update(self, done: int, total: int, running: Sequence[str]) -> None:
+        self.show(lambda seconds: status_line(done, total, running, seconds))
+
+    def show(self, line: Line) -> None:
         now = self._clock()
         if now - self._last < LIVELY:
             return
         self._last = now
         self._shown = True
-        text = self._clean(status_line(done, total, running, now - self._started))
+        text = self._clean(line(now - self._started))
         width = max(20, shutil.get_terminal_size().columns - 1)
         _put(self._stream, "\r\x1b[2K" + text[:width])
 

@@ -84,4 +84,11 @@ CODES: Final[dict[str, str]] = {
     # M44x: what serves a catalog
     "M440": "plug-in of a catalog type cannot be used",
     "M441": "nothing says which part of the catalog to read",
+    # M45x: checks of a table's rows
+    "M450": "check of a missing column",
+    "M451": "check does not fit the column",
+    "M452": "SQL that is no expression",
+    "M453": "SQL that a filter cannot evaluate",
+    "M454": "duplicate name of an expression",
+    "M455": "row count that no table has",
 }

@@ -14,6 +14,7 @@ from reconciler.manifest.problem import Problem
 from reconciler.manifest.reserved_keys import check_reserved
 from reconciler.manifest.table_rules import check_properties, check_schema
 from reconciler.model.arrow import Field
+from reconciler.model.checks import NO_CHECKS, Checks
 from reconciler.model.desired import CatalogSpec, DesiredNamespace, DesiredTable, Management
 from reconciler.model.diagnostic import Source
 from reconciler.model.state import DESCRIPTION_KEY, EMPTY, Index, default_index_name
@@ -116,8 +117,20 @@ def _table(document: Any, source: Source, columns: Columns, problems: list[Probl
         indexes=indexes,
         config=_frozen(spec.config),
         schema_metadata=_frozen(spec.schemaMetadata),
+        checks=_checks(spec.checks, fields, problems),
         **_common(document, problems, fields if complete else None),
     )
+
+
+def _checks(doc: Any, fields: tuple[Field, ...] | None, problems: list[Problem]) -> Checks:
+    if doc is None:
+        return NO_CHECKS
+    from reconciler.manifest.check_documents import checks_of
+    from reconciler.manifest.check_rules import check_checks
+
+    checks = checks_of(doc)
+    check_checks(checks, fields, problems)
+    return checks
 
 
 def _index(doc: Any) -> Index:

@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, StringConstraints
 
 from reconciler.manifest.catalog_documents import ABSENT, AnyCatalog, Element, NonEmpty, Strict, whole
+from reconciler.manifest.check_documents import ChecksDoc
 from reconciler.model.desired import AllowWord
 
 API_VERSION = "reconciler.lance/v1"
@@ -226,6 +227,7 @@ class TableSpec(_ObjectSpec):
     schemaMetadata: Strings = ABSENT
     config: Strings = ABSENT
     indexes: list[IndexDoc] = ABSENT
+    checks: ChecksDoc = ABSENT
 
 
 class TableDocument(_Document):

@@ -89,19 +89,20 @@ def _column(columns: Mapping[str, Field], path: str) -> Field | None:
 def _unknown(column: Field | None, path: str, columns: Mapping[str, Field]) -> bool:
     """True when a problem that was told already keeps us from knowing: a broken type, a name with a dot in it."""
     if column is not None:
-        return _broken(column.type)
+        return broken(column.type)
     above = columns.get(path.partition(".")[0])
-    return path in columns or (above is not None and _broken(above.type))
+    return path in columns or (above is not None and broken(above.type))
 
 
-def _broken(type_: ArrowType) -> bool:
+def broken(type_: ArrowType) -> bool:
+    """A type, or a part of one, that could not be read."""
     match type_:
         case Struct(fields):
-            return any(_broken(f.type) for f in fields)
+            return any(broken(f.type) for f in fields)
         case ListOf():
-            return _broken(type_.item)
+            return broken(type_.item)
         case MapOf():
-            return _broken(type_.key) or _broken(type_.value)
+            return broken(type_.key) or broken(type_.value)
         case _:
             return type_ is BROKEN
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from reconciler.model.arrow import Field
+from reconciler.model.checks import NO_CHECKS, Checks
 from reconciler.model.diagnostic import Source
 from reconciler.model.ident import Ident
 from reconciler.model.state import EMPTY, Index
@@ -70,6 +71,8 @@ class DesiredTable:
     indexes: tuple[Index, ...] = ()
     config: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     schema_metadata: Mapping[str, str] = field(default_factory=lambda: EMPTY)
+    checks: Checks = NO_CHECKS
+    """Never compared with anything live, and no part of a plan."""
     absent: bool = False
     protect: bool | None = None
     renamed_from: Ident | None = None

@@ -79,6 +79,24 @@ _COMMON: dict[str, Any] = {
 _HEAD: dict[str, Any] = {"apiVersion": st.just("reconciler.lance/v1")}
 _METADATA = st.fixed_dictionaries({"catalog": NAME, "id": ID})
 NAMESPACE = optional({**_HEAD, "kind": st.just("Namespace"), "metadata": _METADATA}, {"spec": optional({}, _COMMON)})
+_ROWS = st.integers(0, 10**15) | st.just(20.0)
+CHECKS = optional(
+    {},
+    {
+        "rowCount": optional({}, {"min": _ROWS, "max": _ROWS}),
+        "notNull": st.lists(WORD, max_size=2),
+        "unique": st.lists(WORD | st.lists(WORD, min_size=1, max_size=2), max_size=2),
+        "accepted": st.dictionaries(
+            WORD,
+            st.lists(TEXT | st.integers(-5, 5) | st.booleans() | st.floats(-5, 5), min_size=1, max_size=2),
+            max_size=2,
+        ),
+        "expressions": st.lists(st.fixed_dictionaries({"name": WORD, "sql": WORD}), max_size=2),
+        "freshness": st.fixed_dictionaries(
+            {"column": WORD, "maxAge": st.from_regex(r"[1-9][0-9]{0,5}[smhdw]", fullmatch=True)}
+        ),
+    },
+)
 TABLE_SPEC = optional(
     {},
     {
@@ -89,6 +107,7 @@ TABLE_SPEC = optional(
         "schemaMetadata": STRINGS,
         "config": STRINGS,
         "indexes": st.lists(INDEX, max_size=2),
+        "checks": CHECKS,
     },
 )
 TABLE = st.fixed_dictionaries({**_HEAD, "kind": st.just("Table"), "metadata": _METADATA, "spec": TABLE_SPEC})
@@ -159,12 +178,12 @@ DOCUMENT = st.one_of(CATALOG, CATALOG, NAMESPACE, TABLE)
 
 ODD = st.one_of(
     st.none(), st.booleans(), st.integers(-3, 3), st.sampled_from([1.0, 2.5, -1.0, 1e9, 2**40, "", "x", "dir", "struct"]),
-    st.sampled_from(["lake\n", "a\x07", "a" * 256, "ä", "${env:A}", "${env:A}\n", "${var:a}", "true", "http://x", "ftp://x", "5", "iceberg", "l2", "ivf_pq", "btree"]),
+    st.sampled_from(["lake\n", "a\x07", "a" * 256, "ä", "${env:A}", "${env:A}\n", "${var:a}", "true", "http://x", "ftp://x", "5", "iceberg", "l2", "ivf_pq", "btree", "1d", "1d\n", "0d"]),
     st.just([]), st.just({}), st.just({"a": "b"}), st.just(["x"]), st.just([None]), st.just({"": "x"}),
 )  # fmt: skip
 KEYS = st.sampled_from(["type", "fields", "default", "backfill", "params", "name", "spec", "extra", "storage.x", "storage",
                         "header.x", "tls.ca_file", "tls", "credential", "auth_token", "session_token", "access_key_id", "max_retries", "endpoint",
-                        "assume_role_region", "read_timeout", "num_sub_vectors", "metric", "schema", "location", "management", "description", ""])  # fmt: skip
+                        "assume_role_region", "read_timeout", "num_sub_vectors", "metric", "schema", "location", "management", "description", "checks", "rowCount", "min", "freshness", "maxAge", ""])  # fmt: skip
 
 
 def _places(value: object, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:

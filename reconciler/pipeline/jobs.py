@@ -1,0 +1,84 @@
+"""Work for executors: few fat tasks with threads inside, some jobs under way at a time.
+
+A task is told what to do in the function that Spark carries there, storage options included: they are in no plan, no
+log and no user interface. Our task modules travel by value, so that executors need pylance and nothing of ours.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from typing import Any
+
+from reconciler.pipeline import checksum, table_task
+from reconciler.pipeline.session import SparkError, first_line
+from reconciler.pipeline.table_task import Unit
+
+TASKS_PER_CORE = 4
+UNITS_PER_TASK = 100
+JOBS_AT_A_TIME = 2
+"""While the last tasks of one job run, the cores that are free work on the next."""
+Work = Callable[[Unit], Iterator[Any]]
+
+
+def cores(spark: Any) -> int:
+    """As many as Spark would use by default; asked in a way that Spark Connect knows too."""
+    numbers = spark.range(0, 65_536).selectExpr("spark_partition_id() AS number").distinct()
+    return max(1, int(_done(numbers.count)))
+
+
+def answers(spark: Any, units: Sequence[Unit], slots: int, work: Work) -> Iterator[dict[str, Any]]:
+    """As they come. Raises SparkError."""
+    jobs = list(packed(units, slots))
+    pool = ThreadPoolExecutor(JOBS_AT_A_TIME, thread_name_prefix="spark-job")
+    try:
+        waiting: list[Future[list[Any]]] = [pool.submit(_collected, spark, tasks, work) for tasks in jobs]
+        for future in as_completed(waiting):
+            for row in future.result():
+                answer = json.loads(row[0])
+                if "missing" in answer:
+                    raise SparkError(
+                        f"the executors have no pylance ({answer['missing']}): install it in their Python, or name a "
+                        "Python that has it with --conf spark.pyspark.python=PATH"
+                    )
+                yield answer
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def packed(units: Sequence[Unit], slots: int) -> Iterator[list[list[Unit]]]:
+    """Jobs of at most TASKS_PER_CORE tasks for each core; no task has more than UNITS_PER_TASK units. Neighbours go to
+    different tasks: what is large stands together."""
+    most = slots * TASKS_PER_CORE
+    for start in range(0, len(units), most * UNITS_PER_TASK):
+        some = units[start : start + most * UNITS_PER_TASK]
+        count = min(len(some), most)
+        yield [list(some[number::count]) for number in range(count)]
+
+
+def repeated_keys(spark: Any, units: Sequence[Unit], slots: int) -> int:
+    """Over all fragments of a table: how many rows have a key that another one has already."""
+    (tasks,) = packed(units, max(slots, -(-len(units) // (TASKS_PER_CORE * UNITS_PER_TASK))))
+    hashes = _frame(spark, tasks, table_task.keys, "first long, second long")
+    groups = hashes.groupBy("first", "second").count().where("count > 1")
+    return int(_done(lambda: groups.selectExpr("coalesce(sum(count - 1), 0)").first()[0]))
+
+
+def _collected(spark: Any, tasks: Sequence[Sequence[Unit]], work: Work) -> list[Any]:
+    return list(_done(_frame(spark, tasks, work, "answer string").collect))
+
+
+def _frame(spark: Any, tasks: Sequence[Sequence[Unit]], work: Work, schema: str) -> Any:
+    from pyspark import cloudpickle
+
+    for module in (checksum, table_task):
+        cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
+    return spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(table_task.job(tasks, work), schema)
+
+
+def _done(action: Callable[[], Any]) -> Any:
+    try:
+        return action()
+    except Exception as error:
+        raise SparkError(f"a Spark job failed: {first_line(error)}") from error

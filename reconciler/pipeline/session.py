@@ -1,0 +1,188 @@
+"""The Spark session of a command: one, started only when there is work, stopped at the end.
+
+Only DataFrame calls are made on it, so that Spark Connect (`--remote sc://…`) does as well as a master. A JVM that we
+start writes to a file in a temporary folder, not to our stdout and stderr; its last lines are in the error if it does
+not come up. Signals stay ours.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import logging
+import os
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+DEFAULT_MASTER = "local[*,4]"
+"""All cores, and as on a cluster a task may fail three times before the job does."""
+_ALWAYS = {
+    "spark.app.name": "reconciler",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.catalogImplementation": "in-memory",
+    "spark.speculation": "false",
+    "spark.python.unix.domain.socket.enabled": "true",
+}
+# The JVM passes tasks on and Python does the work: what makes a JVM start fast is worth more than what makes it fast.
+_LOCAL = {
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+}
+_LOG_LINES = 5
+CONNECT_PORT = 15002
+CONNECT_SECONDS = 10
+
+
+class SparkError(Exception):
+    """There is no session, or a job failed: what, and what to do."""
+
+
+@dataclass(frozen=True)
+class SparkOptions:
+    master: str | None = None
+    remote: str | None = None
+    conf: tuple[tuple[str, str], ...] = ()
+
+
+def missing(options: SparkOptions) -> str | None:
+    """What keeps this machine from having a session, and how to get it. Starts nothing."""
+    needed = ["pyspark", "pandas", *(["grpc"] if options.remote else [])]
+    lacking = [name for name in needed if importlib.util.find_spec(name) is None]
+    if lacking:
+        names = ", ".join("grpcio" if name == "grpc" else name for name in lacking)
+        return f"not installed: {names}. Install the extra `spark` (pip install 'lance-reconciler[spark]')"
+    if options.remote is None and _java() is None:
+        return (
+            "Spark needs Java 17 or newer, and there is none: install one and set JAVA_HOME or put `java` on the PATH, "
+            "or use a Spark that runs elsewhere with --remote sc://HOST"
+        )
+    return None
+
+
+def _java() -> str | None:
+    home = os.environ.get("JAVA_HOME")
+    return shutil.which("java", path=os.path.join(home, "bin")) if home else shutil.which("java")
+
+
+@contextmanager
+def session(options: SparkOptions) -> Iterator[Any]:
+    """Raises SparkError when there is none."""
+    problem = missing(options)
+    if problem is not None:
+        raise SparkError(problem)
+    _quiet()
+    with tempfile.TemporaryDirectory(prefix="reconciler-spark-", ignore_cleanup_errors=True) as folder:
+        log = Path(folder) / "spark.log"
+        spark: Any = None
+        try:
+            with _signals_later():
+                spark = _started(options, log)
+            yield spark
+        finally:
+            if spark is not None:
+                with contextlib.suppress(Exception):
+                    spark.stop()
+
+
+def _quiet() -> None:
+    """pyspark's own loggers repeat, with a stack, what it raises; pandas 3 works for what we use of it."""
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "py4j", "pyspark"):
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
+
+
+def _started(options: SparkOptions, log: Path) -> Any:
+    conf = dict(options.conf)
+    try:
+        with _output_in(log):
+            from pyspark.sql import SparkSession
+
+            if options.remote is not None:
+                _need_listener(options.remote)
+                builder: Any = SparkSession.builder.remote(options.remote)
+            else:
+                master = options.master or DEFAULT_MASTER
+                python = os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+                local = _LOCAL if master.startswith("local") else {}
+                conf = {**_ALWAYS, **local, "spark.pyspark.python": python, **conf}
+                builder = SparkSession.builder.master(master)
+            for key, value in conf.items():
+                builder = builder.config(key, value)
+            return builder.getOrCreate()
+    except Exception as error:
+        where = options.remote or options.master or DEFAULT_MASTER
+        raise SparkError(f"there is no Spark at {where}: {first_line(error)}{_last_lines(log)}") from error
+
+
+@contextmanager
+def _signals_later() -> Iterator[None]:
+    """The first SIGINT or SIGTERM counts when the session is there: a JVM whose start is broken off never ends. pyspark
+    puts a handler of its own in the place of ours, which is put back."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    seen: list[int] = []
+
+    def note(number: int, _frame: object) -> None:
+        if seen:
+            raise KeyboardInterrupt
+        seen.append(number)
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if seen:
+        raise KeyboardInterrupt
+
+
+def _need_listener(remote: str) -> None:
+    """pyspark tries for ten minutes to reach a server that is not there."""
+    address = urlsplit(remote)
+    with socket.create_connection((address.hostname or "", address.port or CONNECT_PORT), CONNECT_SECONDS):
+        pass
+
+
+@contextmanager
+def _output_in(log: Path) -> Iterator[None]:
+    """The JVM inherits our stdout and stderr when it is started, and keeps them for life: for that moment both are a
+    file."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    kept = {number: os.dup(number) for number in (1, 2)}
+    file = os.open(log, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
+    try:
+        for number in kept:
+            os.dup2(file, number)
+        yield
+    finally:
+        for number, old in kept.items():
+            os.dup2(old, number)
+            os.close(old)
+        os.close(file)
+
+
+def _last_lines(log: Path) -> str:
+    lines = log.read_text("utf-8", "replace").strip().splitlines() if log.exists() else []
+    return "".join(f"\n  {line}" for line in lines[-_LOG_LINES:])
+
+
+def first_line(error: BaseException) -> str:
+    """Of a Spark error: the rest is the stack of another machine."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__

@@ -1,0 +1,47 @@
+"""Reads datasets with the Spark that is named on the command line and prints what it found: Spark Connect and a
+classic session do not go together in one process.
+
+    python read_elsewhere.py '{"remote": …}' SPLIT PATH...
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import lance
+
+from reconciler.catalog.arrow_convert import from_arrow_schema
+from reconciler.catalog.base import DataPlace
+from reconciler.model.checks import Checks
+from reconciler.pipeline.session import SparkOptions, session
+from reconciler.pipeline.verify import Reading, Source, read_tables
+
+CHECKS = Checks(not_null=("id",), unique=(("id",),))
+
+
+def sources(paths: list[str], options: dict[str, str] | None = None) -> list[Source]:
+    made = []
+    for path in paths:
+        dataset = lance.dataset(path, storage_options=options)
+        made.append(
+            Source(DataPlace(path, options or {}), dataset.version, from_arrow_schema(dataset.schema)[0], CHECKS)
+        )
+    return made
+
+
+def shown(reading: Reading) -> dict[str, Any]:
+    return {"rows": reading.rows, "checksum": reading.checksum, "found": reading.found, "error": reading.error}
+
+
+def main() -> None:
+    where, split, *paths = sys.argv[1:]
+    given = json.loads(where)
+    options = SparkOptions(given.get("master"), given.get("remote"), tuple(given.get("conf", {}).items()))
+    with session(options) as spark:
+        print(json.dumps([shown(r) for r in read_tables(spark, sources(paths), split=int(split))]))
+
+
+if __name__ == "__main__":
+    main()
