@@ -71,13 +71,13 @@ class DesiredTable:
     indexes: tuple[Index, ...] = ()
     config: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     schema_metadata: Mapping[str, str] = field(default_factory=lambda: EMPTY)
-    checks: Checks = NO_CHECKS
-    """Never compared with anything live, and no part of a plan."""
     absent: bool = False
     protect: bool | None = None
     renamed_from: Ident | None = None
     ignore_differences: tuple[str, ...] = ()
     allow: tuple[str, ...] = ()
+    checks: Checks = NO_CHECKS
+    """Never compared with anything live, and no part of a plan."""
 
 
 DesiredObject = DesiredNamespace | DesiredTable
