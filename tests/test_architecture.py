@@ -2,7 +2,7 @@
 
 1. model/ and core/ are pure: they import a short list of harmless standard modules, and call no builtin that does IO.
 2. Imports run one way: model <- core <- catalog, engine, manifest, render <- session <- app <- cli,
-   with pipeline beside engine and app_pipeline beside app. Imports inside
+   with pipeline beside engine and verbs beside app. Imports inside
    functions and under TYPE_CHECKING count too: a lazy import hides the cost of a dependency, not the dependency.
 3. A library is imported only in the layers that have business with it.
 
@@ -33,8 +33,8 @@ LAYERS: dict[str, frozenset[str]] = {
     "pipeline": frozenset({"model", "core", "catalog.base"}),
     "session": frozenset({"model", "core", "catalog", "engine", "manifest", "render"}),
     "app": frozenset({"model", "core", "catalog", "engine", "manifest", "render", "session"}),
-    "app_pipeline": frozenset({"model", "core", "engine", "app", "session", "pipeline"}),
-    "cli": frozenset({"model", "render", "app", "app_pipeline"}),
+    "verbs": frozenset({"model", "core", "catalog.base", "engine", "app", "session", "pipeline"}),
+    "cli": frozenset({"model", "render", "app", "verbs"}),
     "__main__": frozenset({"cli"}),
     "__init__": frozenset(),
 }

@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from reconciler import app, app_pipeline
+from reconciler import app
 from reconciler.cli.output import Output
 from reconciler.model.verification import Verification
 from reconciler.render import as_json
 from reconciler.render.verification import verification_junit, verification_text
+from reconciler.verbs import verify as verifying
 
 OK, ERROR, DIFFERS = 0, 1, 2
 
@@ -17,12 +18,8 @@ OK, ERROR, DIFFERS = 0, 1, 2
 def verify(args: argparse.Namespace, out: Output) -> int:
     if args.output is not None and not Path(args.output).parent.is_dir():
         raise app.Failure(f"cannot write {args.output}: create the folder {Path(args.output).parent} first")
-    what = app.Request(
-        tuple(args.paths), dict(args.var), tuple(args.catalog), app.PlanOptions(targets=tuple(args.target))
-    )
-    spark = app_pipeline.SparkOptions(args.master, args.remote, tuple(args.conf))
-    request = app_pipeline.VerifyRequest(what, spark, args.against, args.dry_run)
-    found, warnings = app_pipeline.verify(request, out.session)
+    request = verifying.VerifyRequest(_what(args), _spark(args), args.against, args.dry_run)
+    found, warnings = verifying.verify(request, out.session)
     out.diagnostics(warnings)
     text = _as(found, args.format)
     if args.output is None:
@@ -32,6 +29,15 @@ def verify(args: argparse.Namespace, out: Output) -> int:
     if found.nothing_read:
         return ERROR
     return DIFFERS if found.count(False) else OK
+
+
+def _what(args: argparse.Namespace) -> app.Request:
+    options = app.PlanOptions(targets=tuple(args.target))
+    return app.Request(tuple(args.paths), dict(args.var), tuple(args.catalog), options)
+
+
+def _spark(args: argparse.Namespace) -> verifying.SparkOptions:
+    return verifying.SparkOptions(args.master, args.remote, tuple(args.conf))
 
 
 def _as(found: Verification, how: str) -> str:

@@ -1,12 +1,14 @@
 """Work for executors: few fat tasks with threads inside, some jobs under way at a time.
 
 A task is told what to do in the function that Spark carries there, storage options included: they are in no plan, no
-log and no user interface. Our task modules travel by value, so that executors need pylance and nothing of ours.
+log and no user interface. Our task modules travel by value, so that executors need pylance and nothing of ours: the
+module of `work` stands alone, but for `table_task` and `checksum`.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from typing import Any
@@ -72,7 +74,7 @@ def _collected(spark: Any, tasks: Sequence[Sequence[Unit]], work: Work) -> list[
 def _frame(spark: Any, tasks: Sequence[Sequence[Unit]], work: Work, schema: str) -> Any:
     from pyspark import cloudpickle
 
-    for module in (checksum, table_task):
+    for module in (checksum, table_task, sys.modules[work.__module__]):
         cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
     return spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(table_task.job(tasks, work), schema)
 

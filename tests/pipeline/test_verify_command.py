@@ -22,9 +22,9 @@ from servers.moto import Moto
 from servers.rest_adapter import RestServers
 from servers.spark import need_java
 
-from reconciler import app_pipeline
 from reconciler.pipeline.session import SparkOptions, session
 from reconciler.pipeline.verify import read_tables
+from reconciler.verbs import tables
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")]
 README = Path(__file__).parents[2] / "README.md"
@@ -44,7 +44,7 @@ def one_session(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def shared(_options: SparkOptions) -> Iterator[Any]:
         yield spark
 
-    monkeypatch.setattr(app_pipeline, "session", shared)
+    monkeypatch.setattr(tables, "session", shared)
 
 
 def verify(folder: Path, *more: str) -> Run:

@@ -1,26 +1,22 @@
-"""The use cases of the data pipeline: what moves or reads table data, on Spark. Here: verify."""
+"""`pipeline verify`: the rows of declared tables against the manifest, or against another table."""
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from reconciler import app
-from reconciler.core.globs import matcher, matches, parse_dotted
-from reconciler.core.planner import scope_of
+from reconciler.core.globs import parse_dotted
 from reconciler.core.verdicts import schema_verdict, tasks_of, verdicts
 from reconciler.model.desired import Desired, DesiredTable
-from reconciler.model.diagnostic import Diagnostic, has_errors
+from reconciler.model.diagnostic import Diagnostic
 from reconciler.model.errors import CatalogError
-from reconciler.model.ident import Ident
-from reconciler.model.observed import Detached, Finding, Present, Scope, Snapshot, Unreadable
-from reconciler.model.state import DatasetState, TableState
+from reconciler.model.observed import Scope
 from reconciler.model.verification import READ, CheckResult, Verification, VerifiedTable
-from reconciler.pipeline.session import SparkError, SparkOptions, missing, session
+from reconciler.pipeline.session import SparkOptions, missing
+from reconciler.verbs.tables import DECLARED_ONLY, Declared, Found, found_at, loaded, look_at, spark_for, wanted
 
 if TYPE_CHECKING:
     from reconciler.pipeline.verify import Reading, Source
@@ -52,86 +48,32 @@ class _Declared:
 
 def verify(request: VerifyRequest, at: Session) -> tuple[Verification, list[Diagnostic]]:
     """And the warnings. Reads only; tables of others too. A table that cannot be read is a result, not left out."""
-    loaded = app.validate(request.what.paths, request.what.variables)
-    if has_errors(loaded.diagnostics):
-        raise app.Failure("the manifests have errors", loaded.diagnostics)
-    wanted = _wanted(loaded.desired, request.what)
-    if request.against is not None and len(wanted) != 1:
-        raise app.Failure(f"--against compares one table, and {len(wanted)} are selected: choose it with --target")
-    if not request.dry_run and wanted and (lacking := missing(request.spark)):
+    desired, warnings = loaded(request.what)
+    chosen = wanted(desired, request.what)
+    if request.against is not None and len(chosen) != 1:
+        raise app.Failure(f"--against compares one table, and {len(chosen)} are selected: choose it with --target")
+    if not request.dry_run and chosen and (lacking := missing(request.spark)):
         raise app.Failure(lacking)
-    names = sorted({t.catalog for t in wanted})
-    looked = at.side_by_side(lambda name: _looked(name, loaded.desired, wanted, at), names)
-    tables = [table for name in names for table in looked[name]]
-    other = _other(request.against, loaded.desired, at) if request.against is not None else None
+    tables = [_declared(table) for table in look_at(chosen, desired, at)]
+    other = _other(request.against, desired, at) if request.against is not None else None
     if request.dry_run:
-        return Verification(tuple(_foreseen(t, request.against) for t in tables)), loaded.diagnostics
-    return Verification(tuple(_results(tables, other, request, at))), loaded.diagnostics
+        return Verification(tuple(_foreseen(t, request.against) for t in tables)), warnings
+    return Verification(tuple(_results(tables, other, request, at))), warnings
 
 
-def _wanted(desired: Desired, what: app.Request) -> list[DesiredTable]:
-    names = app.selected(desired, what.catalogs)
-    tables = [t for n in names for _, t in sorted(desired.tables.get(n, {}).items()) if not t.absent]
-    for target in what.options.targets:
-        if not any(matches(target, t.ident) for t in tables):
-            raise app.Failure(f"--target {target}: no declared table has such an identifier")
-    chosen = matcher(what.options.targets)
-    return [t for t in tables if not what.options.targets or chosen(t.ident)]
+def _declared(table: Declared) -> _Declared:
+    want = table.want
+    if table.found is not None:
+        source = replace(_source(table.found), checks=want.checks)
+        return _Declared(want, source, schema=schema_verdict(want, source.fields))
+    empty = want.fields is None and next(tasks_of(want.checks), None) is None and want.checks.min_rows is None
+    return _Declared(want, problem=table.problem or (None if empty else DECLARED_ONLY))
 
 
-def _looked(name: str, desired: Desired, wanted: Sequence[DesiredTable], at: Session) -> list[_Declared]:
-    mine = [t for t in wanted if t.catalog == name]
-    try:
-        at.connect(desired.catalogs[name])
-        scope = replace(scope_of(desired, name), detail=frozenset(t.ident for t in mine))
-        snapshot = at.look(name, scope)
-    except app.Failure as error:
-        return [_Declared(t, problem=error.summary) for t in mine]
-    with ThreadPoolExecutor(at.catalogs[name].capabilities.max_parallelism) as pool:
-        return list(pool.map(lambda t: _declared(t, _finding(snapshot, t.ident), at), mine))
-
-
-def _finding(snapshot: Snapshot, ident: Ident) -> Finding | str:
-    """Or why nothing is known: a listing with a gap does not say that a table is absent."""
-    found = snapshot.tables.get(ident)
-    if found is not None:
-        return found
-    gap = snapshot.gap_at(ident)
-    return f"the catalog cannot be listed there: {gap.message}" if gap else "the table is not in the catalog"
-
-
-def _declared(want: DesiredTable, finding: Finding | str, at: Session) -> _Declared:
-    source = _source(want.catalog, want.ident, finding, at)
-    if isinstance(source, str):
-        return _Declared(want, problem=source)
-    if source is None:
-        empty = want.fields is None and next(tasks_of(want.checks), None) is None and want.checks.min_rows is None
-        return _Declared(want, problem=None if empty else "the table is declared only: it has no dataset yet")
-    return _Declared(want, replace(source, checks=want.checks), schema=schema_verdict(want, source.fields))
-
-
-def _source(catalog: str, ident: Ident, finding: Finding | str, at: Session) -> Source | str | None:
-    """None: declared only. A text: why it cannot be read."""
+def _source(found: Found) -> Source:
     from reconciler.pipeline.verify import Source
 
-    match finding:
-        case str():
-            return finding
-        case Unreadable():
-            return f"{finding.code.title} ({int(finding.code)}): {finding.message}"
-        case Detached():
-            return f"the table is not in the catalog; its data is still at {finding.location}"
-        case Present(state=TableState(dataset=DatasetState() as dataset) as state) if dataset.version is not None:
-            try:
-                place = at.catalogs[catalog].data_place(ident, state)
-            except CatalogError as error:
-                return f"{error.code.title} ({int(error.code)}): {error.message}"
-            at.redactor.add(place.storage_options.values())
-            return Source(place, dataset.version, dataset.fields)
-        case Present(state=TableState(dataset=None)):
-            return None
-        case _:
-            return "the table is not in the catalog"
+    return Source(found.place, found.version, found.dataset.fields)
 
 
 def _other(against: str, desired: Desired, at: Session) -> Source | str:
@@ -150,7 +92,8 @@ def _other(against: str, desired: Desired, at: Session) -> Source | str:
         return error.summary
     except CatalogError as error:
         return f"{error.code.title} ({int(error.code)}): {error.message}"
-    return _source(catalog, ident, seen.finding, at) or "the table is declared only: it has no dataset yet"
+    found = found_at(catalog, ident, seen.finding, at)
+    return _source(found) if isinstance(found, Found) else found or DECLARED_ONLY
 
 
 def _foreseen(table: _Declared, against: str | None) -> VerifiedTable:
@@ -179,18 +122,10 @@ def _results(
 
 
 def _readings(sources: Sequence[Source], spark: SparkOptions, at: Session) -> list[Reading]:
-    from reconciler.engine.progress import progress_on
     from reconciler.pipeline.verify import read_tables
 
-    progress = progress_on(sys.stderr, at.redactor.text)
-    try:
-        progress.show(lambda seconds: "starting Spark")
-        with session(spark) as running:
-            return read_tables(running, sources, lambda pace: progress.show(pace.line))
-    except SparkError as error:
-        raise app.Failure(at.redactor.text(str(error))) from error
-    finally:
-        progress.close()
+    with spark_for(spark, at) as (running, progress):
+        return read_tables(running, sources, lambda pace: progress.show(pace.line))
 
 
 def _verified(table: _Declared, reading: Reading | None, now: int, at: Session) -> VerifiedTable:
