@@ -123,10 +123,10 @@ def bare(type_: ArrowType) -> ArrowType:
 
 
 def plain(f: Field) -> Field:
-    """The field without the hints on how to get there (rename, default), at any depth: what will be live."""
-    if f.renamed_from is None and f.default is None and not isinstance(f.type, (Struct, ListOf, MapOf)):
+    """The field without the hints on how to get there (rename, backfill), at any depth: what will be live."""
+    if f.renamed_from is None and not f.filled and not isinstance(f.type, (Struct, ListOf, MapOf)):
         return f
-    return replace(f, type=_plain_type(f.type), renamed_from=None, default=None)
+    return replace(f, type=_plain_type(f.type), renamed_from=None, default=None, function=None)
 
 
 def _plain_type(type_: ArrowType) -> ArrowType:

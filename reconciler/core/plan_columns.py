@@ -62,7 +62,7 @@ def plan_columns(d: Drafter, want: DesiredTable) -> dict[str, str]:
 def _nothing_stays(d: Drafter, missing: Sequence[Field], extra: Sequence[Difference]) -> bool:
     """True when every column that is there would go and none that holds values would come."""
     gone = {x.path for x in extra}
-    filled = any(f.default is not None for f in missing)
+    filled = any(f.filled for f in missing)
     return d.block is None and bool(gone) and not filled and all(f.name in gone for f in d.dataset.fields)
 
 
@@ -213,15 +213,15 @@ def _nullability(d: Drafter, want: DesiredTable, found: Sequence[Difference]) ->
 
 
 def _additions(d: Drafter, want: DesiredTable, missing: Sequence[Field]) -> None:
-    free = tuple(plain(f) for f in missing if f.nullable and f.default is None)
+    free = tuple(plain(f) for f in missing if f.nullable and not f.filled)
     if free:
         d.propose(AddColumns(want.ident, free), "safe", f"new columns: {listing([f.name for f in free])}")
-    filled = tuple(f for f in missing if f.default is not None)
+    filled = tuple(f for f in missing if f.filled)
     if filled:
         reason = f"new columns with values for existing rows: {listing([f.name for f in filled])}"
         d.propose(BackfillColumns(want.ident, filled), "rewrite", reason)
     for f in missing:
-        if not f.nullable and f.default is None:
+        if not f.nullable and not f.filled:
             reason = (
                 f"column {f.name} is NOT NULL and rows that exist have no value for it: give it a default or backfill"
             )

@@ -146,7 +146,7 @@ ArrowType = Scalar | Temporal | Decimal | FixedBinary | ListOf | Struct | MapOf 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A column, or a child of a struct. The last two say how to get there and are None on live fields."""
+    """A column, or a child of a struct. The last three say how to get there and are None on live fields."""
 
     name: str
     type: ArrowType
@@ -156,6 +156,13 @@ class Field:
     renamed_from: str | None = None
     default: str | None = None
     """SQL expression for the rows that exist already."""
+    function: str | None = None
+    """Name of a registered Python function that gives the values for the rows that exist already."""
+
+    @property
+    def filled(self) -> bool:
+        """The rows that exist already get values."""
+        return self.default is not None or self.function is not None
 
 
 def is_speakable(name: str) -> bool:

@@ -62,7 +62,7 @@ def _annotated(type_: ArrowType) -> bool:
 
 def _says_more(f: Field) -> bool:
     """An empty comment is a comment."""
-    return f.comment is not None or bool(f.metadata) or f.renamed_from is not None or f.default is not None
+    return f.comment is not None or bool(f.metadata) or f.renamed_from is not None or f.filled
 
 
 def field_json(f: Field) -> dict[str, Json]:
@@ -77,6 +77,8 @@ def field_json(f: Field) -> dict[str, Json]:
         out["renamed_from"] = f.renamed_from
     if f.default is not None:
         out["default"] = f.default
+    if f.function is not None:
+        out["function"] = f.function
     return out
 
 
@@ -89,6 +91,7 @@ def field_from(value: Mapping[str, Any]) -> Field:
         dict(value.get("metadata", {})),
         value.get("renamed_from"),
         value.get("default"),
+        value.get("function"),
     )
 
 

@@ -8,6 +8,7 @@ from typing import Literal
 
 from reconciler.model.arrow import Field
 from reconciler.model.checks import NO_CHECKS, Checks
+from reconciler.model.data import DataSpec, Migration
 from reconciler.model.diagnostic import Source
 from reconciler.model.ident import Ident
 from reconciler.model.state import EMPTY, Index
@@ -78,6 +79,8 @@ class DesiredTable:
     allow: tuple[str, ...] = ()
     checks: Checks = NO_CHECKS
     """Never compared with anything live, and no part of a plan."""
+    data: DataSpec | None = None
+    migration: Migration | None = None
 
 
 DesiredObject = DesiredNamespace | DesiredTable

@@ -1,0 +1,57 @@
+"""What a manifest says about the rows of a table: where they come from, or where they are moved from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal
+
+from reconciler.model.ident import Ident
+
+Mode = Literal["once", "append", "replace-if-changed"]
+MODES: tuple[Mode, ...] = ("once", "append", "replace-if-changed")
+FILE_FORMATS = frozenset({"parquet", "csv", "json"})
+"""Read by pyarrow inside the executors, file by file."""
+FORMATS = frozenset({*FILE_FORMATS, "lance", "delta", "iceberg", "jdbc", "sql"})
+
+
+@dataclass(frozen=True, slots=True)
+class DataSpec:
+    """`spec.data`. `once`: filled when it never was. `append`: each source file exactly once. `replace-if-changed`:
+    all rows anew, in one commit, when the source is another than the one they came from."""
+
+    source: Mapping[str, object]
+    """`format` and the keys of that format, as written: `${env:}` and `${file:}` of secrets unresolved."""
+    mode: Mode
+    partitions: int | None = None
+    """How many fragments are written; None leaves it to the files of the source."""
+    order_by: tuple[str, ...] = ()
+    columns: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), hash=False)
+    """Column of the table -> column of the source, where the names differ."""
+
+    @property
+    def format(self) -> str:
+        return str(self.source["format"])
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """`spec.migration`: the rows come from this table, once; it stays as it is."""
+
+    catalog: str
+    ident: Ident
+    checksum: bool = True
+    """`verify: checksum`, or `verify: none`: the copy is compared with the source before the table shows it."""
+
+
+@dataclass(frozen=True, slots=True)
+class DataRecord:
+    """What we noted about the rows of a table when we filled it."""
+
+    digest: str
+    """Of the source they came from; of all files so far in mode `append`."""
+    files: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), hash=False)
+    """Mode `append`: hash of a path -> hash of what the file was (size and time, or etag)."""
+    lost: bool = False
+    """A data step was cut off and the history that would tell whether it landed is gone: nothing may be concluded."""
