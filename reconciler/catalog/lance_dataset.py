@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Final
 
+from reconciler.catalog.lance_data import record_of
 from reconciler.catalog.lance_errors import is_missing_dataset, to_catalog_error
 from reconciler.catalog.lance_index import INDEXES_KEY, load_record, read_indexes
 from reconciler.catalog.stats import Stats
@@ -82,6 +83,8 @@ def state_of(dataset: Any, uri: str) -> DatasetState:
             owner=notes.get(OWNER_KEY),
             applied=load_keys(notes.get(APPLIED_KEY)),
             version=dataset.version,
+            data=record_of(dataset, notes),
+            empty=dataset.count_rows() == 0,
         )
     except (KeyboardInterrupt, SystemExit):
         raise

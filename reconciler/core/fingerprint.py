@@ -1,7 +1,8 @@
 """What the planner compared, as one hash per object: how a saved plan knows that the world moved on.
 
-A fingerprint covers location, properties, marks, schema, config, index definitions and the columns a catalog shows,
-never the dataset version, rows or times. Namespaces that are to be dropped are hashed with their children.
+A fingerprint covers location, properties, marks, schema, config, index definitions, the columns a catalog shows and
+what we noted about the source of its rows, but never the dataset version, rows or times. Namespaces that are to be
+dropped are hashed with their children.
 """
 
 from __future__ import annotations
@@ -59,7 +60,9 @@ def _compared(finding: Finding) -> dict[str, Json]:
 def _dataset(dataset: DatasetState | Unknown | None) -> Json:
     if dataset is None or isinstance(dataset, Unknown):
         return None if dataset is None else "unknown"
+    filled: dict[str, Json] = {"data": dataset.data.digest} if dataset.data is not None else {}
     return {
+        **filled,
         "schema": _schema_print(dataset.fields),
         "schema_metadata": dict(dataset.schema_metadata),
         "config": dict(dataset.config),

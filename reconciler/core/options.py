@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-NO_DATA_PLANE = "it moves table data, which this version cannot do: do it by other means and plan again"
+NO_DATA_PLANE = "it moves table data, which takes Spark"
 
 
 @dataclass(frozen=True, slots=True)

@@ -236,7 +236,11 @@ def _rewrites(d: Drafter, want: DesiredTable, names: set[str]) -> None:
     fields = tuple(rewritten(f, live[f.name], rule, f.name) for f in want.fields or () if f.name in live)
     reason = f"Lance cannot change {listing(sorted(names))} in place: the column is written anew"
     before: Json = {"columns": [field_json(f) for f in live.values()]}
-    d.propose(RewriteColumns(want.ident, fields), "rewrite", reason, before)
+    change = RewriteColumns(want.ident, fields)
+    if d.may(change) and not _free_of_indexes(d, want, sorted(names)):
+        d.refuse(change, "rewrite", Block(PARENT_BLOCKED, f"{reason}; an index on it must go first"), before)
+    else:
+        d.propose(change, "rewrite", reason, before)
 
 
 def _drops(d: Drafter, want: DesiredTable, extra: Sequence[Difference]) -> None:

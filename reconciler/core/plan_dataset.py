@@ -9,6 +9,7 @@ from reconciler.core.diff_schema import ignore_rule
 from reconciler.core.draft import Drafter
 from reconciler.core.fields import annotated, find, past_renames, rename_path
 from reconciler.core.plan_columns import plan_columns
+from reconciler.core.plan_data import plan_data
 from reconciler.core.plan_index import create_indexes, drop_indexes, wanted_indexes, with_live_names
 from reconciler.core.text import changed_keys, listing
 from reconciler.model.arrow import Field
@@ -29,6 +30,7 @@ def plan_dataset(d: Drafter, want: DesiredTable, bookkeeping: bool) -> None:
     want = with_live_names(want, d.dataset.indexes)
     drop_indexes(d, want)
     _update(d, want, renames, bookkeeping)
+    plan_data(d, want)
     create_indexes(d, want)
 
 

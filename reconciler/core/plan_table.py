@@ -10,6 +10,7 @@ from reconciler.core.diff_schema import Ignored, ignore_rule
 from reconciler.core.draft import Block, Context, Drafter
 from reconciler.core.fields import Fields, plain
 from reconciler.core.ownership import Standing, standing
+from reconciler.core.plan_data import plan_data
 from reconciler.core.plan_dataset import plan_dataset
 from reconciler.core.plan_entry import Pending, plan_entry
 from reconciler.core.plan_index import create_indexes
@@ -125,6 +126,7 @@ def _dataset(d: Drafter, want: DesiredTable, where: Standing) -> None:
         plan_dataset(d, want, bookkeeping=where != "held")
     elif d.table.dataset is None and want.fields is not None:
         if d.propose(_new_dataset(d, want), "safe", "no data yet: an empty dataset is written"):
+            plan_data(d, want)
             create_indexes(d, want)
     elif d.table.dataset is None and (want.config or want.schema_metadata or want.indexes):
         parts = {"config": want.config, "schemaMetadata": want.schema_metadata, "indexes": want.indexes}

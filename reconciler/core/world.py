@@ -12,6 +12,7 @@ from typing import TypeVar
 from reconciler.core.fields import edit, plain, rename_path
 from reconciler.model import change as c
 from reconciler.model.arrow import Field
+from reconciler.model.data import DataRecord
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import ROOT, Ident, dotted, parent
 from reconciler.model.observed import Absent, Detached, Finding, Present, Snapshot, Unreadable
@@ -237,6 +238,8 @@ def _after_dataset_change(dataset: DatasetState, change: c.Change) -> DatasetSta
         case c.RewriteColumns():
             new = {f.name: f for f in change.fields}
             return replace(dataset, fields=tuple(new.get(f.name, f) for f in dataset.fields))
+        case c.MaterializeTable():
+            return replace(dataset, data=record_after(dataset.data, change), empty=False)
         case c.AlterColumns():
             return _altered(dataset, change)
         case c.DropColumns():
@@ -257,6 +260,12 @@ def _after_dataset_change(dataset: DatasetState, change: c.Change) -> DatasetSta
             return replace(dataset, indexes=kept)
         case _:
             raise AssertionError(change)
+
+
+def record_after(record: DataRecord | None, change: c.MaterializeTable) -> DataRecord:
+    """What is noted with the rows. Files stay known as long as the rows that came from them are there."""
+    kept = {} if change.replace or record is None else record.files
+    return DataRecord(change.digest, {**kept, **change.files})
 
 
 def _altered(dataset: DatasetState, change: c.AlterColumns) -> DatasetState:

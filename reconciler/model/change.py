@@ -253,13 +253,36 @@ class RewriteColumns:
     """The whole new top-level columns."""
 
 
+@dataclass(frozen=True, slots=True)
+class MaterializeTable:
+    """Data plane: rows from a source, in one commit. `replace`: instead of those that are there, else beside them."""
+
+    action: ClassVar[str] = "materialize_table"
+    kind: ClassVar[Kind] = "Table"
+    ident: Ident
+    reads: Mapping[str, object]
+    """The source as written: `${env:}` and `${file:}` unresolved."""
+    replace: bool
+    digest: str
+    """Of the source, to be noted with the rows; the source must still be that one when it is read."""
+    files: Mapping[str, str]
+    """Hash of a path -> hash of what the file is: these files and no others. Empty for a source without files."""
+    fields: tuple[Field, ...]
+    """The columns to be written, in declared order."""
+    mapping: Mapping[str, str]
+    """Column of the table -> column of the source, where the names differ."""
+    partitions: int | None = None
+    order_by: tuple[str, ...] = ()
+
+
 Change = (
     CreateNamespace | UpdateNamespace | AdoptNamespace | RenameNamespace | DropNamespace
     | DeclareTable | UpdateTable | SyncColumns | ReplaceTable | UpdateDataset | AdoptTable | RenameTable
     | DeregisterTable
     | CreateDataset | AddColumns | AlterColumns | DropColumns | CreateIndex | DropIndex
-    | BackfillColumns | RewriteColumns
+    | BackfillColumns | RewriteColumns | MaterializeTable
 )  # fmt: skip
 
-DATA_PLANE = (BackfillColumns, RewriteColumns)
+DataChange = BackfillColumns | RewriteColumns | MaterializeTable
+DATA_PLANE = (BackfillColumns, RewriteColumns, MaterializeTable)
 DELETES = (DropNamespace, DeregisterTable)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from reconciler.model.arrow import ArrowType, Dictionary, Field, ListOf, MapOf, Struct, parse_type
+from reconciler.model.data import DataRecord
 from reconciler.model.errors import Code
 from reconciler.model.observed import Detached, Finding, Gap, Present, Snapshot, Unreadable, Unsupported
 from reconciler.model.plan import Json
@@ -145,6 +146,10 @@ def dataset_json(state: DatasetState) -> dict[str, Json]:
         out["owner"] = state.owner
     if state.applied:
         out["applied"] = list(state.applied)
+    if state.data is not None:
+        out["data"] = {"digest": state.data.digest, "files": dict(state.data.files), "lost": state.data.lost}
+    if not state.empty:
+        out["empty"] = False
     return out
 
 
@@ -157,6 +162,8 @@ def dataset_from(value: Mapping[str, Any]) -> DatasetState:
         value.get("owner"),
         tuple(value.get("applied", ())),
         value.get("version"),
+        DataRecord(**value["data"]) if "data" in value else None,
+        value.get("empty", True),
     )
 
 

@@ -55,3 +55,19 @@ class DataRecord:
     """Mode `append`: hash of a path -> hash of what the file was (size and time, or etag)."""
     lost: bool = False
     """A data step was cut off and the history that would tell whether it landed is gone: nothing may be concluded."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceState:
+    """A source as it was looked at for a plan."""
+
+    digest: str = ""
+    """Of its definition and what is there."""
+    files: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), hash=False)
+    """Hash of a path -> hash of what the file is; empty for a source without files."""
+    names: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), hash=False, compare=False)
+    """Hash of a path -> the path, for people."""
+    told: str = ""
+    """What it is, in a few words: `3 files, 12.5 MB`."""
+    problem: str | None = None
+    """Why nothing can be read from it into this table."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from reconciler.model.change import Change
+from reconciler.model.data import SourceState
 from reconciler.model.errors import Code
 from reconciler.model.ident import Ident, Kind
 from reconciler.model.state import DatasetState, NamespaceState, TableState
@@ -113,6 +114,8 @@ class Snapshot:
     """Of the tables read in detail: the locations that a manifest has to give, because no rule leads to them."""
     unsupported: tuple[Unsupported, ...] = ()
     """What this service cannot do, beyond what is known of its type."""
+    sources: Mapping[Ident, SourceState] = field(default_factory=lambda: MappingProxyType({}))
+    """Where the rows of declared tables come from, as it was looked at for this plan."""
 
     def refuses(self, change: Change) -> str | None:
         """As `Capabilities.refuses`, by the service's own word."""

@@ -150,7 +150,7 @@ def _encode(value: Any) -> Json:
         return out
     if isinstance(value, Column):
         return column_json(value)
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | list):
         return [_encode(v) for v in value]
     if isinstance(value, Mapping):
         return {k: _encode(v) for k, v in value.items()}
@@ -185,6 +185,13 @@ _DECODERS: dict[str, Callable[[Any], Any]] = {
     "paths": tuple,
     "index": index_from,
     "name": str,
+    "reads": dict,
+    "replace": bool,
+    "digest": str,
+    "files": dict,
+    "mapping": dict,
+    "partitions": lambda v: v,
+    "order_by": tuple,
 }
 
 _CLASSES: dict[tuple[str, str], type[Any]] = {
@@ -193,6 +200,7 @@ _CLASSES: dict[tuple[str, str], type[Any]] = {
         c.CreateNamespace, c.UpdateNamespace, c.AdoptNamespace, c.RenameNamespace, c.DropNamespace, c.DeclareTable,
         c.UpdateTable, c.ReplaceTable, c.AdoptTable, c.RenameTable, c.DeregisterTable, c.CreateDataset, c.AddColumns,
         c.AlterColumns, c.DropColumns, c.CreateIndex, c.DropIndex, c.BackfillColumns, c.RewriteColumns,
+        c.MaterializeTable,
     )
 }  # fmt: skip
 

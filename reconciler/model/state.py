@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Final
 
 from reconciler.model.arrow import Field
+from reconciler.model.data import DataRecord
 
 EMPTY: Mapping[str, str] = MappingProxyType({})
 
@@ -89,6 +90,10 @@ class DatasetState:
     """Sorted `config:KEY`, `schema:KEY`, `field:PATH:KEY`, `index:NAME` that we set last."""
     version: int | None = None
     """For reports only: never compared, never part of a fingerprint."""
+    data: DataRecord | None = None
+    """What we noted when we filled it; None when we never did."""
+    empty: bool = field(default=True, compare=False)
+    """Without any row. Never part of a fingerprint, as rows are not."""
 
 
 @dataclass(frozen=True, slots=True)
