@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from reconciler.model.capabilities import Capabilities
-from reconciler.model.change import Change
+from reconciler.model.change import Change, DataChange
 from reconciler.model.ident import Ident, Kind
 from reconciler.model.observed import Gap, Observation, Occupied, Scope, Unsupported
 from reconciler.model.state import TableState
@@ -62,5 +62,15 @@ class Catalog(Protocol):
 
     def apply(self, change: Change, context: WriteContext) -> Written:
         """One mutation. Raises CatalogError only. Safe to send again after an unknown outcome."""
+
+    def close(self) -> None: ...
+
+
+class DataPlane(Protocol):
+    """What moves the rows of tables, whichever catalog they are in."""
+
+    def apply(self, catalog: Catalog, change: DataChange, state: TableState, context: WriteContext) -> Written:
+        """`state`: the table as just read. Exactly one commit of rows, or none. Raises CatalogError only; safe to send
+        again after an unknown outcome."""
 
     def close(self) -> None: ...

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
-from reconciler.catalog.base import Catalog
+from reconciler.catalog.base import Catalog, DataPlane
 from reconciler.core.plan_renames import earlier_names
 from reconciler.engine.chain import Live, chains_of, links_of, locations_of
 from reconciler.engine.graph import Graph
@@ -49,15 +49,17 @@ def execute(
     stop: threading.Event | None = None,
     max_retries: int | Mapping[str, int] = MAX_RETRIES,
     sleep: Callable[[float], object] | None = None,
+    data: DataPlane | None = None,
 ) -> Report:
     """`max_retries`: for all catalogs, or for those named. `stop` is set by a signal. `sleep` is for tests; by default
-    a wait ends early when the run is to stop."""
+    a wait ends early when the run is to stop. `data` runs the steps that move rows."""
     journal = journal or NoJournal()
     if plan.refused is not None:
         return _finished(nothing_ran(plan, "refused", f"nothing was written: {plan.refused}"), journal)
     run = _Run(plan, catalogs, parallelism, timeout, journal, progress or Silent(), stop or threading.Event())
     given = max_retries if isinstance(max_retries, Mapping) else dict.fromkeys(catalogs, max_retries)
     waiting = (sleep or run.pause, run.stopped)
+    run.data = data
     run.retries = {name: Retry(given.get(name, MAX_RETRIES), *waiting) for name in catalogs}
     return _finished(run.report(), journal)
 
@@ -71,6 +73,7 @@ def _finished(report: Report, journal: Journal) -> Report:
 
 class _Run:
     retries: Mapping[str, Retry]
+    data: DataPlane | None
 
     def __init__(
         self,
@@ -130,7 +133,9 @@ class _Run:
             touched |= {name for ident in touched for name in earlier_names(ident, renames)}
         scope = Scope(detail=touched, locations=locations_of(steps))
         catalog = self.catalogs[name]
-        return Tools(catalog, Reader(catalog, scope), self.retries[name], self.plan.plan_id, chains_of(steps))
+        tools = Tools(catalog, Reader(catalog, scope), self.retries[name], self.plan.plan_id, chains_of(steps))
+        tools.data = self.data
+        return tools
 
     def _run(self, graph: Graph, holds: set[str]) -> None:
         skipped = [Ended(StepResult(s, "skipped")) for s in self.plan.steps if s.id in holds]

@@ -7,13 +7,13 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from reconciler.catalog.base import Catalog, WriteContext, Written
+from reconciler.catalog.base import Catalog, DataPlane, WriteContext, Written
 from reconciler.engine.chain import Link, Live, Place, describe, links_of, position
 from reconciler.engine.explain import mismatch
 from reconciler.engine.journal import short_id
 from reconciler.engine.reader import Key, Reader, bug
 from reconciler.engine.retry import Retry
-from reconciler.model.change import DropNamespace, ReplaceTable
+from reconciler.model.change import DATA_PLANE, Change, DropNamespace, ReplaceTable
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import ObjectKey
 from reconciler.model.observed import Detached, Finding, Present, Scope
@@ -37,6 +37,8 @@ class Tools:
     plan_id: str
     chains: Mapping[ObjectKey, Sequence[Link]] = field(default_factory=dict)
     """Per object, all steps of the plan on it."""
+    data: DataPlane | None = None
+    """For the steps that move rows."""
 
 
 @dataclass
@@ -186,7 +188,7 @@ def _write_until_it_holds(step: Step, links: Sequence[Link], tools: Tools, attem
 def _write(step: Step, tools: Tools, attempts: _Attempts) -> CatalogError | None:
     context = WriteContext(tools.plan_id, step.id, attempts.tag)
     try:
-        written: Written = tools.catalog.apply(step.change, context)
+        written = _applied(step.change, tools, attempts.before, context)
     except CatalogError as error:
         return error
     except Exception as error:
@@ -195,6 +197,14 @@ def _write(step: Step, tools: Tools, attempts: _Attempts) -> CatalogError | None
         attempts.version_before = written.version_before
     attempts.version_after = written.version_after
     return None
+
+
+def _applied(change: Change, tools: Tools, before: Finding, context: WriteContext) -> Written:
+    if not isinstance(change, DATA_PLANE):
+        return tools.catalog.apply(change, context)
+    if tools.data is None or not isinstance(before, Present) or not isinstance(before.state, TableState):
+        raise CatalogError(Code.UNSUPPORTED, "it moves table data, and nothing that can was started")
+    return tools.data.apply(tools.catalog, change, before.state, context)
 
 
 def _look_before_harm(step: Step, tools: Tools, attempts: _Attempts) -> None:

@@ -1,0 +1,284 @@
+"""The right to change the rows of a table, and the one commit that does.
+
+Lance refuses neither a second Append of the same files nor an Append that knows nothing of another run's. What it does
+refuse is two changes of one metadata key that start from the same version. So a data step first writes its claim under
+one key; two that start together cannot both have it. Who finds a claim waits for it, and takes it over when its run is
+gone: by writing its own claim and then a fence, an empty Project, with which every commit of rows conflicts that was
+begun before. Only then are the records read. So whatever the old run does late is either seen or refused; no clock
+decides about rows, only about how long one waits.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from reconciler.catalog.base import DataPlace, WriteContext
+from reconciler.catalog.lance_data import (
+    CLAIM_KEY,
+    PLAN_PROPERTY,
+    RECORD_KEY,
+    RUN_PROPERTY,
+    STEP_PROPERTY,
+    Claim,
+    dump_record,
+    load_claim,
+    record_of,
+)
+from reconciler.catalog.lance_errors import is_conflict, translated
+from reconciler.model.data import DataRecord
+from reconciler.model.errors import CatalogError, Code
+
+LASTS = 180.0
+RENEWED = 60.0
+WAITS = 300.0
+"""Seconds for which a claim counts, after which it is renewed, and for which another run's is waited for."""
+POLL = 1.0
+ATTEMPTS = 20
+
+
+@dataclass(frozen=True)
+class Clock:
+    """For tests."""
+
+    now: Callable[[], float] = time.time
+    sleep: Callable[[float], object] = time.sleep
+    stopped: Callable[[], bool] = lambda: False
+
+
+REAL = Clock()
+
+
+@dataclass
+class Held:
+    """A table whose rows are ours to change, seen from the version after which no other run may have changed them."""
+
+    place: DataPlace
+    claim: Claim
+    dataset: Any
+    """At the pinned version."""
+
+    @property
+    def version(self) -> int:
+        return int(self.dataset.version)
+
+    def record(self) -> DataRecord | None:
+        return record_of(self.dataset, self.dataset.metadata)
+
+    def pin_again(self) -> None:
+        """The latest version instead, if the claim is still ours there."""
+        latest = opened(self.place)
+        self._need_claim(latest)
+        self.dataset = latest
+
+    def _need_claim(self, dataset: Any) -> None:
+        found = load_claim(dataset.metadata.get(CLAIM_KEY))
+        if found is None or found.run != self.claim.run:
+            holder = f": {found.holder} has it" if found is not None else ""
+            raise CatalogError(
+                Code.CONCURRENT_MODIFICATION,
+                f"another run took over the rows of {self.place.uri} while this one was at work{holder}; nothing of "
+                "this one was committed",
+            )
+
+    def commit(self, operation: Any, record: DataRecord | None = None) -> Any:
+        """The rows, once: a commit of this run that is there already counts. Raises CatalogError; a conflict with
+        somebody else's change is CONCURRENT_MODIFICATION and leaves nothing behind."""
+        found = self._landed()
+        if found is not None:
+            return found
+        properties = {**self._names(), **({RECORD_KEY: dump_record(record)} if record is not None else {})}
+        try:
+            with translated(f"commit the rows of {self.place.uri}", write=True):
+                return committed(self.place, operation, self.version, properties)
+        except CatalogError as error:
+            if not error.unknown_outcome:
+                raise
+            found = self._landed()  # Raises what it is then: still unknown.
+            if found is None:
+                raise
+            return found
+
+    def _names(self) -> dict[str, str]:
+        return {PLAN_PROPERTY: self.claim.plan, STEP_PROPERTY: self.claim.step, RUN_PROPERTY: self.claim.run}
+
+    def _landed(self) -> Any:
+        """The latest version, if a transaction since the pinned one carries this run's step."""
+        latest = opened(self.place)
+        for transaction in latest.get_transactions(max(0, int(latest.version) - self.version)):
+            names = (transaction.transaction_properties or {}) if transaction is not None else {}
+            if all(names.get(key) == value for key, value in self._names().items()):
+                return latest
+        return None
+
+
+def opened(place: DataPlace, version: int | None = None) -> Any:
+    import lance
+
+    with translated(f"open the dataset {place.uri}", write=False):
+        return lance.dataset(place.uri, version=version, storage_options=dict(place.storage_options) or None)
+
+
+def committed(place: DataPlace, operation: Any, version: int, properties: Mapping[str, str]) -> Any:
+    from lance import LanceDataset
+    from lance.dataset import Transaction
+
+    transaction = Transaction(read_version=version, operation=operation, transaction_properties=dict(properties))
+    return LanceDataset.commit(place.uri, transaction, storage_options=dict(place.storage_options) or None)
+
+
+@contextmanager
+def claimed(place: DataPlace, context: WriteContext, clock: Clock = REAL) -> Iterator[Held]:
+    """The claim is given back whatever happens, together with the record of what landed; where that fails, the next
+    run finds both. Raises CatalogError."""
+    held = _acquired(place, context, clock)
+    renewal = _Renewal(held)
+    renewal.start()
+    try:
+        yield held
+    except BaseException:
+        renewal.stop()
+        with contextlib.suppress(CatalogError):  # What went wrong first is what has to be told.
+            _give_back(held)
+        raise
+    renewal.stop()
+    _give_back(held)
+
+
+def _acquired(place: DataPlace, context: WriteContext, clock: Clock) -> Held:
+    run = uuid.uuid4().hex
+    give_up = clock.now() + WAITS
+    fence = False
+    while True:
+        dataset = opened(place)
+        found = _found(dataset)
+        if found is not None and found.run == run:
+            return _fenced(Held(place, found, dataset), fence)
+        if found is not None and not _gone(found, clock.now()):
+            if clock.stopped() or clock.now() >= give_up:
+                message = f"another run is filling {place.uri}: {found.holder}; apply again later"
+                raise CatalogError(Code.CONCURRENT_MODIFICATION, message)
+            clock.sleep(POLL)
+            continue
+        fence = found is not None
+        base = found.base if found is not None else int(dataset.version)
+        mine = _claim(run, context, base, clock.now())
+        _written(place, dataset, {CLAIM_KEY: mine.dumped()}, mine)  # Read again: the answer may be lost.
+
+
+def _claim(run: str, context: WriteContext, base: int, now: float) -> Claim:
+    pid = os.getpid()
+    return Claim(run, context.plan_id, context.step_id, base, socket.gethostname(), pid, _born(pid), now + LASTS)
+
+
+def _found(dataset: Any) -> Claim | None:
+    try:
+        return load_claim(dataset.metadata.get(CLAIM_KEY))
+    except ValueError as error:
+        raise CatalogError(Code.INVALID_TABLE_STATE, f"{dataset.uri}: {error}: remove it by hand") from error
+
+
+def _gone(claim: Claim, now: float) -> bool:
+    return now > claim.until or (claim.host == socket.gethostname() and _born(claim.pid) != claim.born)
+
+
+def _born(pid: int) -> str:
+    """Empty for a process that is not there."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+        return stat.rpartition(")")[2].split()[19]
+    except OSError:
+        pass
+    if Path("/proc/self").exists():
+        return ""
+    try:  # No /proc: the process alone has to do.
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return ""
+    except PermissionError:
+        pass
+    return "alive"
+
+
+def _written(place: DataPlace, dataset: Any, notes: Mapping[str, str | None], claim: Claim) -> Any:
+    """The dataset afterwards, or None when somebody else was faster."""
+    from lance import LanceOperation
+
+    operation = LanceOperation.UpdateConfig(table_metadata_updates=LanceOperation.UpdateMap(dict(notes)))
+    names = {PLAN_PROPERTY: claim.plan, STEP_PROPERTY: claim.step}
+    try:
+        with translated(f"claim the rows of {place.uri}", write=True):
+            return committed(place, operation, dataset.version, names)
+    except CatalogError as error:
+        if error.code == Code.CONCURRENT_MODIFICATION or is_conflict(error) or error.unknown_outcome:
+            return None
+        raise
+
+
+def _fenced(held: Held, needed: bool) -> Held:
+    """After a claim was taken over: no commit of rows gets in that was begun by the run that had it before."""
+    from lance import LanceOperation
+
+    if not needed:
+        return held
+    for _ in range(ATTEMPTS):
+        held.pin_again()
+        try:
+            with translated(f"fence the rows of {held.place.uri}", write=True):
+                operation = LanceOperation.Project(held.dataset.lance_schema)
+                held.dataset = committed(held.place, operation, held.version, held._names())
+                return held
+        except CatalogError as error:
+            if error.code != Code.CONCURRENT_MODIFICATION:
+                raise
+    raise CatalogError(Code.CONCURRENT_MODIFICATION, f"{held.place.uri} is being written to all the time: apply again")
+
+
+def _give_back(held: Held) -> None:
+    """And what landed is noted where it does not depend on old transactions any more."""
+    for _ in range(ATTEMPTS):
+        latest = opened(held.place)
+        found = load_claim(latest.metadata.get(CLAIM_KEY))
+        if found is None or found.run != held.claim.run:
+            return
+        record = record_of(latest, latest.metadata)
+        if record is not None and record.lost:
+            return
+        notes: dict[str, str | None] = {CLAIM_KEY: None}
+        if record is not None:
+            notes[RECORD_KEY] = dump_record(record)
+        if _written(held.place, latest, notes, held.claim) is not None:
+            return
+
+
+class _Renewal:
+    """Keeps the claim alive while the tasks run. Metadata alone: a commit of rows goes by it."""
+
+    def __init__(self, held: Held) -> None:
+        self._held = held
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="claim", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._done.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._done.wait(RENEWED):
+            with contextlib.suppress(Exception):  # Not renewed is not lost: the next one may get through.
+                latest = opened(self._held.place)
+                self._held._need_claim(latest)
+                claim = replace(self._held.claim, until=time.time() + LASTS)
+                _written(self._held.place, latest, {CLAIM_KEY: claim.dumped()}, claim)
