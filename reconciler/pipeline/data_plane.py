@@ -1,0 +1,80 @@
+"""The steps of a plan that move rows, on Spark. The session starts with the first of them and serves all."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+from reconciler.catalog.base import Catalog, DataPlace, WriteContext, Written
+from reconciler.model.change import BackfillColumns, DataChange, MaterializeTable, RewriteColumns
+from reconciler.model.errors import CatalogError, Code
+from reconciler.model.state import TableState
+from reconciler.pipeline.jobs import cores
+from reconciler.pipeline.session import SparkError, SparkOptions, session
+
+Line = Callable[[float], str]
+"""Of the progress display, from the seconds since the start."""
+
+
+@dataclass
+class Running:
+    """One session, for any number of steps at a time. Only DataFrame calls are made on it."""
+
+    options: SparkOptions
+    show: Callable[[Line], None] = lambda line: None
+    stopped: Callable[[], bool] = lambda: False
+    """The run is to stop: a step that has not committed yet gives up."""
+    resolve: Callable[[Mapping[str, object]], Mapping[str, Any]] = dict
+    """A source as written -> with its secrets; raises CatalogError."""
+    hide: Callable[[Iterable[str]], None] = lambda secrets: None
+    """Values that no output may show."""
+    _open: ExitStack = field(default_factory=ExitStack)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _spark: Any = None
+    _slots: int = 0
+
+    def spark(self) -> tuple[Any, int]:
+        """And how many tasks run at a time. Raises SparkError."""
+        with self._lock:
+            if self._spark is None:
+                self.show(lambda seconds: "starting Spark")
+                self._spark = self._open.enter_context(session(self.options))
+                self._slots = cores(self._spark)
+            return self._spark, self._slots
+
+    def need_time(self) -> None:
+        if self.stopped():
+            raise CatalogError(Code.INTERNAL, "the run is to stop: nothing of this step was committed")
+
+    def close(self) -> None:
+        self._open.close()
+
+
+class SparkDataPlane:
+    def __init__(self, running: Running) -> None:
+        self._running = running
+
+    def apply(self, catalog: Catalog, change: DataChange, state: TableState, context: WriteContext) -> Written:
+        place = catalog.data_place(change.ident, state)
+        self._running.hide(place.storage_options.values())
+        try:
+            return self._run(change, place, context)
+        except SparkError as error:
+            raise CatalogError(Code.INTERNAL, str(error)) from error  # Spark has tried again already.
+
+    def _run(self, change: DataChange, place: DataPlace, context: WriteContext) -> Written:
+        match change:
+            case MaterializeTable():
+                from reconciler.pipeline.materialize import materialize
+
+                return materialize(self._running, change, place, context)
+            case BackfillColumns() | RewriteColumns():
+                from reconciler.pipeline.evolve import evolve
+
+                return evolve(self._running, change, place, context)
+
+    def close(self) -> None:
+        self._running.close()
