@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 from reconciler.core.options import PlanOptions
 from reconciler.engine.redact import RedactingFormatter, Redactor
 from reconciler.model.diagnostic import Diagnostic, Source, has_errors
+from reconciler.model.spark import SparkOptions
 from reconciler.session import Failure, Refusal, Session, options_schema
 
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from reconciler.model.plan import Plan
     from reconciler.model.report import Report
 
-__all__ = ["Failure", "PlanOptions", "RedactingFormatter", "Redactor", "Refusal", "Session"]
+__all__ = ["Failure", "PlanOptions", "RedactingFormatter", "Redactor", "Refusal", "Session", "SparkOptions"]
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,8 @@ class Request:
     variables: Mapping[str, str] = field(default_factory=dict)
     catalogs: tuple[str, ...] = ()
     options: PlanOptions = field(default_factory=PlanOptions)
+    spark: SparkOptions = field(default_factory=SparkOptions)
+    """Where data steps would run."""
 
 
 def validate(paths: Sequence[str], variables: Mapping[str, str]) -> Loaded:
@@ -60,6 +64,7 @@ def _prune_at_one_root(desired: Desired, names: Sequence[str]) -> str | None:
 
 def plan(request: Request, at: Session) -> tuple[Plan, list[Diagnostic]]:
     """The plan and the warnings. Reads every selected catalog, writes nothing."""
+    from reconciler.app_data import lacking, with_sources
     from reconciler.core.planner import PlanError, make_plan
     from reconciler.engine.select import prune_without_owner, unmatched_target
     from reconciler.manifest.scopes import scope_problems
@@ -75,13 +80,14 @@ def plan(request: Request, at: Session) -> tuple[Plan, list[Diagnostic]]:
         raise Failure("--prune has nothing to look through", nowhere)
     capabilities = {name: _capabilities(desired.catalogs[name]) for name in names}
     at.side_by_side(lambda name: at.connect(desired.catalogs[name]), names)
-    snapshots = at.observe(desired, names)
+    snapshots = with_sources(desired, at.observe(desired, names), request.options.targets, at)
     problem = unmatched_target(request.options.targets, desired, snapshots)
     if problem is not None:
         raise Failure(problem)
     public = replace(desired, catalogs={n: _public(s) for n, s in desired.catalogs.items()})
     try:
-        return make_plan(public, snapshots, capabilities, request.options), loaded.diagnostics
+        options = replace(request.options, data_plane=lacking(request.spark))
+        return make_plan(public, snapshots, capabilities, options), loaded.diagnostics
     except PlanError as error:
         raise Failure("there is no plan for these manifests", error.diagnostics) from error
 
@@ -119,6 +125,7 @@ class RunOptions:
     parallelism: int = 8
     timeout: float | None = None
     journal: Path | None = None
+    spark: SparkOptions = field(default_factory=SparkOptions)
 
 
 def apply(
@@ -126,6 +133,7 @@ def apply(
 ) -> Report:
     """Runs the plan on the catalogs of the session. The report comes back whatever happens to the steps. `keep` gets it
     before signals mean anything else again; or, at a second signal, as it is then, and the program ends."""
+    from reconciler.app_data import data_plane
     from reconciler.engine.execute import execute
     from reconciler.engine.journal import Witness
     from reconciler.engine.outcome import cut_short
@@ -137,18 +145,22 @@ def apply(
     def last_words() -> None:
         keep(_cleaned(cut_short(the_plan, journal.started, journal.ended), at))
 
+    progress = progress_on(sys.stderr, at.redactor.text)
     with stop_on_signals(at.say, last_words) as stop:
         at.writing = any(s.verdict == "allowed" for s in the_plan.steps)
-        report = execute(
-            the_plan,
-            at.catalogs,
-            parallelism=options.parallelism,
-            timeout=options.timeout,
-            journal=journal,
-            progress=progress_on(sys.stderr, at.redactor.text),
-            stop=stop,
-            max_retries=at.retries,
-        )
+        data = data_plane(the_plan, options.spark, at, progress, stop.is_set)
+        with closing(data) if data is not None else nullcontext():
+            report = execute(
+                the_plan,
+                at.catalogs,
+                parallelism=options.parallelism,
+                timeout=options.timeout,
+                journal=journal,
+                progress=progress,
+                stop=stop,
+                max_retries=at.retries,
+                data=data,
+            )
         report = _cleaned(report, at)
         keep(report)
         at.writing = False

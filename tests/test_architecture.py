@@ -42,7 +42,8 @@ LAYERS: dict[str, frozenset[str]] = {
         }
     ),
     "session": frozenset({"model", "core", "catalog", "engine", "manifest", "render"}),
-    "app": frozenset({"model", "core", "catalog", "engine", "manifest", "render", "session"}),
+    "app_data": frozenset({"model", "core", "engine", "manifest", "session", "pipeline"}),
+    "app": frozenset({"model", "core", "catalog", "engine", "manifest", "render", "session", "app_data"}),
     "verbs": frozenset({"model", "core", "catalog.base", "engine", "app", "session", "pipeline"}),
     "cli": frozenset({"model", "render", "app", "verbs"}),
     "__main__": frozenset({"cli"}),

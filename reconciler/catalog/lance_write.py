@@ -128,12 +128,12 @@ def _named(change: DatasetChange) -> str:
     return change.action.replace("_", " ") + columns
 
 
-def keep_version(dataset: Any, tag: str | None) -> None:
+def keep_version(dataset: Any, tag: str | None, version: int | None = None) -> None:
     """Tags the version before the change. A tag of that name stays: it holds the version before the first attempt."""
     if tag is None or tag in dataset.tags.list():
         return
     try:
-        dataset.tags.create(tag, dataset.version)
+        dataset.tags.create(tag, dataset.version if version is None else version)
     except ValueError as error:
         if "already exists" not in str(error):
             raise

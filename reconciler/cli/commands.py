@@ -128,13 +128,11 @@ def _applied(args: argparse.Namespace, out: Output, file: ReportFile) -> Report:
         _confirm(made, args, out)
     if args.plan is not None and made.refused is None:
         app.connect_for(made, Path(args.plan), out.session)
-    options = app.RunOptions(args.parallelism, args.timeout, Path(args.journal) if args.journal else None)
+    options = app.RunOptions(args.parallelism, args.timeout, Path(args.journal) if args.journal else None, _spark(args))
     return app.apply(made, options, out.session, file.write)
 
 
 def _planned(args: argparse.Namespace, out: Output) -> Plan:
-    if "purge_data" in getattr(args, "allow", ()):
-        out.session.say("warning: --allow purge_data has no effect: this version never deletes data")
     options = app.PlanOptions(
         prune=getattr(args, "prune", False),
         adopt=getattr(args, "adopt", False),
@@ -142,10 +140,14 @@ def _planned(args: argparse.Namespace, out: Output) -> Plan:
         allow=frozenset(getattr(args, "allow", ())),
         targets=tuple(args.target),
     )
-    request = app.Request(tuple(args.paths), dict(args.var), tuple(args.catalog), options)
+    request = app.Request(tuple(args.paths), dict(args.var), tuple(args.catalog), options, _spark(args))
     made, warnings = app.plan(request, out.session)
     out.diagnostics(warnings)
     return made
+
+
+def _spark(args: argparse.Namespace) -> app.SparkOptions:
+    return app.SparkOptions(args.master, args.remote, tuple(args.conf))
 
 
 def _check_apply_flags(args: argparse.Namespace) -> None:

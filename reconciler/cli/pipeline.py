@@ -36,8 +36,8 @@ def _what(args: argparse.Namespace) -> app.Request:
     return app.Request(tuple(args.paths), dict(args.var), tuple(args.catalog), options)
 
 
-def _spark(args: argparse.Namespace) -> verifying.SparkOptions:
-    return verifying.SparkOptions(args.master, args.remote, tuple(args.conf))
+def _spark(args: argparse.Namespace) -> app.SparkOptions:
+    return app.SparkOptions(args.master, args.remote, tuple(args.conf))
 
 
 def _as(found: Verification, how: str) -> str:

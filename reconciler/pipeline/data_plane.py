@@ -31,6 +31,8 @@ class Running:
     """A source as written -> with its secrets; raises CatalogError."""
     hide: Callable[[Iterable[str]], None] = lambda secrets: None
     """Values that no output may show."""
+    views: threading.Lock = field(default_factory=threading.Lock)
+    """Held while a query has views: they are names in the one session."""
     _open: ExitStack = field(default_factory=ExitStack)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _spark: Any = None

@@ -11,9 +11,10 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from types import ModuleType
 from typing import Any
 
-from reconciler.pipeline import checksum, table_task
+from reconciler.pipeline import checksum, file_reader, table_task
 from reconciler.pipeline.session import SparkError, first_line
 from reconciler.pipeline.table_task import Unit
 
@@ -27,7 +28,7 @@ Work = Callable[[Unit], Iterator[Any]]
 def cores(spark: Any) -> int:
     """As many as Spark would use by default; asked in a way that Spark Connect knows too."""
     numbers = spark.range(0, 65_536).selectExpr("spark_partition_id() AS number").distinct()
-    return max(1, int(_done(numbers.count)))
+    return max(1, int(done(numbers.count)))
 
 
 def answers(spark: Any, units: Sequence[Unit], slots: int, work: Work) -> Iterator[dict[str, Any]]:
@@ -38,15 +39,19 @@ def answers(spark: Any, units: Sequence[Unit], slots: int, work: Work) -> Iterat
         waiting: list[Future[list[Any]]] = [pool.submit(_collected, spark, tasks, work) for tasks in jobs]
         for future in as_completed(waiting):
             for row in future.result():
-                answer = json.loads(row[0])
-                if "missing" in answer:
-                    raise SparkError(
-                        f"the executors have no pylance ({answer['missing']}): install it in their Python, or name a "
-                        "Python that has it with --conf spark.pyspark.python=PATH"
-                    )
-                yield answer
+                yield checked(json.loads(row[0]))
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
+
+
+def checked(answer: dict[str, Any]) -> dict[str, Any]:
+    """Raises SparkError when the executor could not even begin."""
+    if "missing" in answer:
+        raise SparkError(
+            f"the executors have no pylance ({answer['missing']}): install it in their Python, or name a Python that "
+            "has it with --conf spark.pyspark.python=PATH"
+        )
+    return answer
 
 
 def packed(units: Sequence[Unit], slots: int) -> Iterator[list[list[Unit]]]:
@@ -64,22 +69,26 @@ def repeated_keys(spark: Any, units: Sequence[Unit], slots: int) -> int:
     (tasks,) = packed(units, max(slots, -(-len(units) // (TASKS_PER_CORE * UNITS_PER_TASK))))
     hashes = _frame(spark, tasks, table_task.keys, "first long, second long")
     groups = hashes.groupBy("first", "second").count().where("count > 1")
-    return int(_done(lambda: groups.selectExpr("coalesce(sum(count - 1), 0)").first()[0]))
+    return int(done(lambda: groups.selectExpr("coalesce(sum(count - 1), 0)").first()[0]))
 
 
 def _collected(spark: Any, tasks: Sequence[Sequence[Unit]], work: Work) -> list[Any]:
-    return list(_done(_frame(spark, tasks, work, "answer string").collect))
+    return list(done(_frame(spark, tasks, work, "answer string").collect))
 
 
 def _frame(spark: Any, tasks: Sequence[Sequence[Unit]], work: Work, schema: str) -> Any:
-    from pyspark import cloudpickle
-
-    for module in (checksum, table_task, sys.modules[work.__module__]):
-        cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
+    carried_by_value(sys.modules[work.__module__])
     return spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(table_task.job(tasks, work), schema)
 
 
-def _done(action: Callable[[], Any]) -> Any:
+def carried_by_value(*modules: ModuleType) -> None:
+    from pyspark import cloudpickle
+
+    for module in (checksum, table_task, file_reader, *modules):
+        cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
+
+
+def done(action: Callable[[], Any]) -> Any:
     try:
         return action()
     except Exception as error:

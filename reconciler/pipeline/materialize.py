@@ -2,10 +2,179 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from reconciler.catalog.arrow_convert import to_arrow_field
 from reconciler.catalog.base import DataPlace, WriteContext, Written
+from reconciler.catalog.lance_write import keep_version
+from reconciler.core.world import record_after
 from reconciler.model.change import MaterializeTable
+from reconciler.model.data import FILE_FORMATS
+from reconciler.model.errors import CatalogError, Code
+from reconciler.pipeline import frames, write_task
+from reconciler.pipeline.claims import Clock, Held, claimed
 from reconciler.pipeline.data_plane import Running
+from reconciler.pipeline.jobs import TASKS_PER_CORE, answers
+from reconciler.pipeline.sources import Listing, SourceError, list_source, source_columns, storage_of
+from reconciler.pipeline.write_task import Unit
+
+REDO = 5
+"""How often the commit is tried again after somebody else's: the files that were written stay good."""
+WHOLE = {"max_rows_per_file": 2**31 - 1}
+"""One fragment for each part, where the manifest says how many there are to be."""
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The data files of a step, and what is in them."""
+
+    fragments: tuple[Any, ...]
+    count: int
 
 
 def materialize(running: Running, change: MaterializeTable, place: DataPlace, context: WriteContext) -> Written:
-    raise NotImplementedError
+    """One commit, whatever happens in between: see `claims`."""
+    source = running.resolve(change.reads)
+    storage = storage_of(source) or dict(place.storage_options)
+    with claimed(place, context, Clock(stopped=running.stopped)) as held:
+        record = held.record()
+        after = record_after(record, change)
+        if record is not None and record == after:
+            return Written(held.claim.base, held.version)  # Another run of this step was faster.
+        listing = _listed(source, storage, change)
+        if context.tag is not None:
+            keep_version(held.dataset, context.tag, held.claim.base)
+        rows = _written(running, change, source, storage, listing, held)
+        running.need_time()
+        done = _committed(held, change, rows, after)
+    return Written(held.claim.base, int(done.version))
+
+
+def _listed(source: Mapping[str, Any], storage: Mapping[str, str], change: MaterializeTable) -> Listing:
+    """The files of the plan and no others; a source that is another one now is not read."""
+    try:
+        found = list_source(source, storage)
+    except SourceError as error:
+        raise CatalogError(Code.INVALID_INPUT, f"the source cannot be read: {error}") from error
+    if change.files:
+        return found.only(change.files) or _moved_on("files of the source have changed or are gone")
+    return found if found.digest_with(change.mapping) == change.digest else _moved_on("the source has changed")
+
+
+def _moved_on(what: str) -> Listing:
+    raise CatalogError(Code.CONCURRENT_MODIFICATION, f"{what} since the plan was made. Make a new plan.")
+
+
+def _committed(held: Held, change: MaterializeTable, rows: _Rows, record: Any) -> Any:
+    from lance import LanceOperation
+
+    for attempt in range(REDO):
+        operation: Any = LanceOperation.Append(list(rows.fragments))
+        if change.replace and (gone := [f.fragment_id for f in held.dataset.get_fragments()]):
+            operation = LanceOperation.Update(removed_fragment_ids=gone, new_fragments=list(rows.fragments))
+        try:
+            return held.commit(operation, record)
+        except CatalogError as error:
+            if error.code != Code.CONCURRENT_MODIFICATION or attempt == REDO - 1:
+                raise
+            schema = held.dataset.schema
+            held.pin_again()
+            if held.dataset.schema != schema:
+                message = f"the columns of {held.place.uri} changed while its rows were written: nothing was committed"
+                raise CatalogError(Code.CONCURRENT_MODIFICATION, message) from error
+    raise AssertionError
+
+
+def _written(
+    running: Running,
+    change: MaterializeTable,
+    source: Mapping[str, Any],
+    storage: Mapping[str, str],
+    listing: Listing,
+    held: Held,
+) -> _Rows:
+    spark, slots = running.spark()
+    unit = _unit(change, source, storage, listing, held)
+    if source["format"] in (*FILE_FORMATS, "lance") and not change.order_by:
+        parts = list(_parts(unit, listing, change.partitions, slots))
+        if change.partitions is None or len(parts) == change.partitions:
+            return _gathered(running, answers(spark, parts, slots, write_task.write), len(parts))
+    with frames.frame_of(running, spark, slots, source, storage, listing, unit) as frame:
+        wanted = change.partitions or slots * TASKS_PER_CORE
+        if change.order_by:
+            frame = frames.sorted_by(frame, change.order_by, wanted)
+        elif change.partitions is not None:
+            frame = frame.repartition(wanted)
+        return _gathered(running, frames.answers_of(frame, unit), None)
+
+
+def _unit(
+    change: MaterializeTable, source: Mapping[str, Any], storage: Mapping[str, str], listing: Listing, held: Held
+) -> Unit:
+    """What all parts have in common."""
+    import pyarrow as pa
+
+    names = source_columns(source, listing)
+    missing = [f for f in change.fields if names is not None and change.mapping.get(f.name, f.name) not in names]
+    computed = {f.name: f.default for f in missing if f.default is not None}
+    live = held.dataset.schema
+    fields = [live.field(f.name) if f.name in live.names else to_arrow_field(f) for f in change.fields]
+    return {
+        "key": 0,
+        "uri": held.place.uri,
+        "options": dict(held.place.storage_options),
+        "version": held.version,
+        "schema": pa.schema(fields).serialize().to_pybytes(),
+        "computed": computed,
+        "layout": WHOLE if change.partitions is not None else {},
+        "told": f"a row of {source['format']}",
+        "format": source["format"],
+        "format_options": {k: v for k, v in source.items() if not k.startswith("storage.")},
+        "source_options": dict(storage),
+        "mapping": dict(change.mapping),
+    }
+
+
+def _parts(unit: Unit, listing: Listing, partitions: int | None, slots: int) -> Iterator[Unit]:
+    """About equal in size: as many as the manifest says, or as keep all cores busy to the end."""
+    pieces = listing.pieces()
+    count = min(len(pieces), partitions or slots * TASKS_PER_CORE)
+    groups: list[tuple[int, list[Any]]] = [(0, []) for _ in range(count)]
+    for piece in sorted(pieces, key=lambda p: -p.size):
+        smallest = min(range(count), key=lambda i: groups[i][0])
+        groups[smallest] = (groups[smallest][0] + piece.size, [*groups[smallest][1], piece])
+    for number, (_, some) in enumerate(groups):
+        yield {**unit, "key": number, "files": [p.to_unit() for p in sorted(some, key=lambda p: p.order)]}
+
+
+def _gathered(running: Running, found: Iterator[Mapping[str, Any]], of: int | None) -> _Rows:
+    """In the order of the parts, so that the same files make the same table."""
+    from lance import FragmentMetadata
+
+    got: list[Mapping[str, Any]] = []
+    errors: list[str] = []
+    size = 0
+    for answer in found:
+        running.need_time()
+        if "error" in answer:
+            errors.append(str(answer["error"]))
+            continue
+        got.append(answer)
+        size += int(answer["bytes"])
+        rows = sum(int(a["rows"]) for a in got)
+        running.show(_pace(len(got), of, rows, size))
+    if errors:
+        more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+        raise CatalogError(Code.INVALID_INPUT, f"the source does not fit the table: {errors[0]}{more}")
+    got.sort(key=lambda a: int(a["key"]))
+    fragments = tuple(FragmentMetadata.from_json(f) for a in got for f in a["fragments"])
+    return _Rows(fragments, sum(int(a["rows"]) for a in got))
+
+
+def _pace(done: int, of: int | None, rows: int, size: int) -> Any:
+    parts = f"{done}/{of} parts" if of is not None else f"{done} parts"
+    return lambda seconds: f"{parts}, {rows} rows, {size / 1e6 / max(seconds, 0.001):.1f} MB/s, {seconds:.0f} s"
+
+

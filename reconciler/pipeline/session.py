@@ -20,10 +20,13 @@ import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+
+from reconciler.model.spark import SparkOptions
+
+__all__ = ["DEFAULT_MASTER", "SparkError", "SparkOptions", "first_line", "missing", "session"]
 
 DEFAULT_MASTER = "local[*,4]"
 """All cores, and as on a cluster a task may fail three times before the job does."""
@@ -48,13 +51,6 @@ CONNECT_SECONDS = 10
 
 class SparkError(Exception):
     """There is no session, or a job failed: what, and what to do."""
-
-
-@dataclass(frozen=True)
-class SparkOptions:
-    master: str | None = None
-    remote: str | None = None
-    conf: tuple[tuple[str, str], ...] = ()
 
 
 def missing(options: SparkOptions) -> str | None:

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from reconciler.pipeline.verify import Reading, Source
     from reconciler.session import Session
 
-__all__ = ["SparkOptions", "VerifyRequest", "verify"]
-
 AGAINST = "against"
 
 

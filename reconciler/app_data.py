@@ -1,0 +1,102 @@
+"""What plan and apply need for the rows of tables: where they come from, and what moves them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from reconciler.core.globs import matcher
+from reconciler.model.change import DATA_PLANE
+from reconciler.model.data import SourceState
+from reconciler.model.desired import Desired, DesiredTable
+from reconciler.model.errors import CatalogError, Code
+from reconciler.model.observed import Snapshot
+from reconciler.model.spark import SparkOptions
+from reconciler.session import Session, options_schema
+
+if TYPE_CHECKING:
+    from reconciler.engine.progress import Progress
+    from reconciler.model.plan import Plan
+    from reconciler.pipeline.data_plane import SparkDataPlane
+
+AT_A_TIME = 8
+STORAGE = "storage."
+
+
+def with_sources(
+    desired: Desired, snapshots: Mapping[str, Snapshot], targets: Sequence[str], at: Session
+) -> dict[str, Snapshot]:
+    """The sources of the selected tables, looked at side by side, without Spark. One that cannot be read holds back the
+    step that would read it, and nothing else."""
+    chosen = matcher(targets) if targets else lambda _: True
+    tables = [
+        t
+        for name in snapshots
+        for t in desired.tables.get(name, {}).values()
+        if t.data is not None and not t.absent and chosen(t.ident)
+    ]
+    if not tables:
+        return dict(snapshots)
+    with ThreadPoolExecutor(AT_A_TIME, thread_name_prefix="source") as pool:
+        seen = list(pool.map(lambda t: _looked_at(t, desired, at), tables))
+    by_catalog: dict[str, dict[tuple[str, ...], SourceState]] = {}
+    for table, state in zip(tables, seen, strict=True):
+        by_catalog.setdefault(table.catalog, {})[table.ident] = state
+    return {name: replace(s, sources=by_catalog.get(name, {})) for name, s in snapshots.items()}
+
+
+def _looked_at(table: DesiredTable, desired: Desired, at: Session) -> SourceState:
+    from reconciler.pipeline.source_state import look
+
+    assert table.data is not None
+    try:
+        source = resolved(table.data.source, at)
+        found = look(source, table.data, table.fields or (), _storage_of(table.catalog, desired, at))
+    except CatalogError as error:
+        return SourceState(problem=at.redactor.text(error.message))
+    return found if found.problem is None else replace(found, problem=at.redactor.text(found.problem))
+
+
+def _storage_of(catalog: str, desired: Desired, at: Session) -> dict[str, str]:
+    """What opens the stores of the table's own catalog opens those of a source that says nothing else."""
+    from reconciler.manifest.secrets import connection_options
+
+    spec = desired.catalogs[catalog]
+    options, secrets = connection_options(spec.options, options_schema(spec.type))
+    at.redactor.add(secrets)
+    return {key.removeprefix(STORAGE): value for key, value in options.items() if key.startswith(STORAGE)}
+
+
+def resolved(source: Mapping[str, object], at: Session) -> dict[str, Any]:
+    """With what `${env:}` and `${file:}` stand for. Raises CatalogError."""
+    from reconciler.manifest.problem import ManifestError
+    from reconciler.manifest.secrets import resolved_source
+
+    try:
+        values, secrets = resolved_source(source)
+    except ManifestError as error:
+        raise CatalogError(Code.INVALID_INPUT, f"the source: {error.message}; {error.hint}") from error
+    at.redactor.add(secrets)
+    return values
+
+
+def lacking(spark: SparkOptions) -> str | None:
+    """Why no data step can run here."""
+    from reconciler.pipeline.session import missing
+
+    problem = missing(spark)
+    return None if problem is None else f"it moves table data, which takes Spark; {problem}"
+
+
+def data_plane(
+    plan: Plan, spark: SparkOptions, at: Session, progress: Progress, stopped: Callable[[], bool]
+) -> SparkDataPlane | None:
+    """None when no step needs it. Starts nothing."""
+    if not any(isinstance(s.change, DATA_PLANE) and s.verdict == "allowed" for s in plan.steps):
+        return None
+    from reconciler.pipeline.data_plane import Running, SparkDataPlane
+
+    running = Running(spark, progress.show, stopped, lambda source: resolved(source, at), at.redactor.add)
+    return SparkDataPlane(running)

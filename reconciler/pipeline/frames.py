@@ -1,0 +1,141 @@
+"""Sources as DataFrames: what only Spark can read, and what has to be sorted or spread anew."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from reconciler.model.errors import CatalogError, Code
+from reconciler.pipeline import write_task
+from reconciler.pipeline.jobs import TASKS_PER_CORE, carried_by_value, checked, done
+from reconciler.pipeline.sources import Listing, list_source, source_schema, storage_of
+from reconciler.pipeline.spark_types import carried_schema
+from reconciler.pipeline.write_task import Unit
+
+if TYPE_CHECKING:
+    from reconciler.pipeline.data_plane import Running
+
+BY_SPARK = frozenset({"delta", "iceberg", "jdbc"})
+
+
+@contextmanager
+def frame_of(
+    running: Running,
+    spark: Any,
+    slots: int,
+    source: Mapping[str, Any],
+    storage: Mapping[str, str],
+    listing: Listing,
+    unit: Unit,
+) -> Iterator[Any]:
+    """The rows of the source. For as long as they are read: a query needs its views."""
+    if source["format"] == "sql":
+        with _views(running, spark, slots, source, storage):
+            yield done(lambda: spark.sql(source["sql"]))
+    elif source["format"] in BY_SPARK:
+        yield done(lambda: _loaded(spark, source))
+    else:
+        schema = pa.ipc.read_schema(pa.py_buffer(unit["schema"]))
+        wanted = pa.schema([f for f in schema if f.name not in unit["computed"]])
+        yield _from_files(spark, slots, listing, {**unit, "schema": wanted.serialize().to_pybytes()}, wanted)
+
+
+def _from_files(spark: Any, slots: int, listing: Listing, unit: Unit, schema: pa.Schema) -> Any:
+    """Rows already in the names of the table, and in types that Spark can carry."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    try:
+        carried = carried_schema(schema)
+    except ValueError as error:
+        raise CatalogError(Code.UNSUPPORTED, f"{error}: leave `orderBy` and `partitions` out") from error
+    pieces = [p.to_unit() for p in listing.pieces()]
+    count = min(len(pieces), slots * TASKS_PER_CORE)
+    tasks = [{**unit, "files": pieces[i::count], "carried": carried.serialize().to_pybytes()} for i in range(count)]
+    carried_by_value(write_task)
+    numbers = spark.range(0, count, 1, count)
+    return numbers.mapInArrow(write_task.read_job(tasks), from_arrow_schema(carried))
+
+
+def _loaded(spark: Any, source: Mapping[str, Any]) -> Any:
+    reader = spark.read.format(source["format"]).options(**source.get("options", {}))
+    match source["format"]:
+        case "jdbc":
+            named = {"url": "url", "table": "dbtable", "query": "query", "user": "user", "password": "password"}
+            for key, option in {**named, "driver": "driver"}.items():
+                if key in source:
+                    reader = reader.option(option, source[key])
+            return reader.load()
+        case "iceberg" if "table" in source:
+            return spark.table(source["table"])
+        case _:
+            return reader.load(source["path"])
+
+
+@contextmanager
+def _views(
+    running: Running, spark: Any, slots: int, source: Mapping[str, Any], storage: Mapping[str, str]
+) -> Iterator[None]:
+    """One query at a time: views are names in the one session."""
+    with running.views:
+        names: list[str] = []
+        try:
+            for name, view in source.get("views", {}).items():
+                done(lambda n=name, v=view: _view(spark, slots, v, storage).createOrReplaceTempView(n))
+                names.append(name)
+            yield
+        finally:
+            for name in names:
+                with contextlib.suppress(Exception):
+                    spark.catalog.dropTempView(name)
+
+
+def _view(spark: Any, slots: int, view: Mapping[str, Any], storage: Mapping[str, str]) -> Any:
+    if view["format"] in BY_SPARK:
+        return _loaded(spark, view)
+    options = storage_of(view) or dict(storage)
+    listing = list_source(view, options)
+    schema = source_schema(listing, view)
+    unit: Unit = {
+        "key": 0,
+        "schema": schema.serialize().to_pybytes(),
+        "computed": {},
+        "format": view["format"],
+        "format_options": {k: v for k, v in view.items() if not k.startswith("storage.")},
+        "source_options": dict(options),
+        "mapping": {},
+    }
+    return _restored(_from_files(spark, slots, listing, unit, schema), schema)
+
+
+def _restored(frame: Any, schema: pa.Schema) -> Any:
+    """Times as Spark has them, for a query that speaks of them."""
+    from pyspark.sql import functions
+
+    units = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+    for field in schema:
+        if pa.types.is_timestamp(field.type):
+            column = functions.col(f"`{field.name.replace('`', '``')}`")
+            micros = (column * (1_000_000 / units[field.type.unit])).cast("bigint")
+            kind = "timestamp" if field.type.tz else "timestamp_ntz"
+            frame = frame.withColumn(field.name, functions.timestamp_micros(micros).cast(kind))
+    return frame
+
+
+def sorted_by(frame: Any, columns: Sequence[str], partitions: int) -> Any:
+    from pyspark.sql import functions
+
+    keys = [functions.col(f"`{name.replace('`', '``')}`") for name in columns]
+    return frame.repartitionByRange(partitions, *keys).sortWithinPartitions(*keys)
+
+
+def answers_of(frame: Any, unit: Unit) -> Iterator[dict[str, Any]]:
+    """What the partitions wrote, in their order."""
+    carried_by_value(write_task)
+    found = done(frame.mapInArrow(write_task.frame_job(unit), "answer string").collect)
+    for row in found:
+        yield checked(json.loads(row[0]))

@@ -1,0 +1,240 @@
+"""Two runs and one table: whatever the order of their reads, claims and commits, the rows are in once."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import lance
+import pyarrow as pa
+import pytest
+from lance import LanceOperation
+from lance.fragment import write_fragments
+
+from reconciler.catalog.base import DataPlace, WriteContext
+from reconciler.catalog.lance_data import CLAIM_KEY, LOST, RECORD_KEY, load_claim, record_of
+from reconciler.model.data import DataRecord
+from reconciler.model.errors import CatalogError, Code
+from reconciler.pipeline import claims
+from reconciler.pipeline.claims import Clock, Held, claimed
+
+SCHEMA = pa.schema([("id", pa.int64())])
+RECORD = DataRecord("sha256:one", {"path": "stamp"})
+CONTEXT = WriteContext("sha256:0123456789", "s1")
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> DataPlace:
+    uri = str(tmp_path / "t.lance")
+    lance.write_dataset([], uri, schema=SCHEMA)
+    return DataPlace(uri)
+
+
+def files(place: DataPlace, count: int = 3) -> Any:
+    return write_fragments(pa.table({"id": list(range(count))}), place.uri, schema=SCHEMA, mode="append")
+
+
+def append(held: Held, record: DataRecord = RECORD) -> Any:
+    return held.commit(LanceOperation.Append(files(held.place)), record)
+
+
+def now(place: DataPlace) -> Any:
+    return lance.dataset(place.uri)
+
+
+def record(place: DataPlace) -> DataRecord | None:
+    return record_of(now(place), now(place).metadata)
+
+
+@contextmanager
+def killed() -> Iterator[None]:
+    """What a run leaves that ends between two lines: its claim is not given back."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(claims, "_give_back", lambda held: None)
+        yield
+
+
+def forget_process(place: DataPlace) -> None:
+    """The claim as another process would have left it that is gone now."""
+    dataset = now(place)
+    claim = load_claim(dataset.metadata[CLAIM_KEY])
+    assert claim is not None
+    dataset.update_metadata({CLAIM_KEY: replace(claim, born="another").dumped()})
+
+
+def test_a_claim_is_given_back_with_the_record(place: DataPlace) -> None:
+    with claimed(place, CONTEXT) as held:
+        assert held.record() is None
+        append(held)
+        assert CLAIM_KEY in now(place).metadata
+    assert CLAIM_KEY not in now(place).metadata
+    assert json.loads(now(place).metadata[RECORD_KEY]) == {"digest": "sha256:one", "files": {"path": "stamp"}}
+    assert record(place) == RECORD
+    assert now(place).count_rows() == 3
+
+
+def test_a_step_that_fails_leaves_no_claim_and_no_record(place: DataPlace) -> None:
+    with pytest.raises(ZeroDivisionError), claimed(place, CONTEXT):
+        raise ZeroDivisionError
+    assert CLAIM_KEY not in now(place).metadata
+    assert record(place) is None
+
+
+def test_one_commit_for_one_claim(place: DataPlace) -> None:
+    with claimed(place, CONTEXT) as held:
+        append(held)
+        append(held)  # The answer to the first was lost, say.
+    assert now(place).count_rows() == 3
+
+
+def test_what_a_killed_run_committed_is_known_before_it_is_noted(place: DataPlace) -> None:
+    with killed(), claimed(place, CONTEXT) as held:
+        append(held)
+    assert RECORD_KEY not in now(place).metadata
+    assert record(place) == RECORD
+    forget_process(place)
+    with claimed(place, CONTEXT) as held:
+        assert held.record() == RECORD
+    assert json.loads(now(place).metadata[RECORD_KEY])["digest"] == RECORD.digest
+
+
+def test_without_the_history_nothing_is_concluded(place: DataPlace) -> None:
+    with killed(), claimed(place, CONTEXT) as held:
+        append(held)
+    now(place).update_metadata({"other": "1"})
+    now(place).cleanup_old_versions(older_than=timedelta(0))
+    assert record(place) == LOST
+
+
+def test_after_a_restore_nothing_is_concluded(place: DataPlace) -> None:
+    with killed(), claimed(place, CONTEXT) as held:
+        append(held)
+        lance.dataset(place.uri, version=held.version).restore()
+    assert now(place).count_rows() == 0
+    assert record(place) == LOST
+
+
+def test_a_run_that_was_only_slow_is_refused_after_its_claim_was_taken(place: DataPlace) -> None:
+    with killed():
+        slow = claimed(place, CONTEXT)
+        held = slow.__enter__()
+        forget_process(place)
+        with claimed(place, WriteContext("sha256:other", "s1")) as second:
+            assert second.record() is None
+            append(second)
+        with pytest.raises(CatalogError) as refused:
+            append(held)
+        assert refused.value.code == Code.CONCURRENT_MODIFICATION
+        with pytest.raises(CatalogError, match="another run took over"):
+            held.pin_again()
+        slow.__exit__(None, None, None)
+    assert now(place).count_rows() == 3
+
+
+def test_a_commit_before_the_fence_is_seen_by_who_takes_over(place: DataPlace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The old run commits after the new one has written its claim and before its fence."""
+    with killed():
+        slow = claimed(place, CONTEXT)
+        held = slow.__enter__()
+        forget_process(place)
+        fenced = claims._fenced
+
+        def late(new: Held, needed: bool) -> Held:
+            append(held)
+            return fenced(new, needed)
+
+        monkeypatch.setattr(claims, "_fenced", late)
+        with claimed(place, WriteContext("sha256:other", "s1")) as second:
+            assert second.record() == RECORD
+        slow.__exit__(None, None, None)
+    assert now(place).count_rows() == 3
+
+
+def test_a_live_claim_is_waited_for(place: DataPlace) -> None:
+    waited: list[float] = []
+    slow = claimed(place, CONTEXT)
+    held = slow.__enter__()
+
+    def sleep(seconds: float) -> None:
+        waited.append(seconds)
+        if len(waited) == 2:
+            append(held)
+            slow.__exit__(None, None, None)
+
+    with claimed(place, CONTEXT, Clock(sleep=sleep)) as second:
+        assert second.record() == RECORD
+    assert len(waited) == 2
+
+
+def test_it_is_not_waited_for_without_end(place: DataPlace) -> None:
+    later = iter(range(0, 10**6, 100))
+    with claimed(place, CONTEXT):
+        pid = os.getpid()
+        with (
+            pytest.raises(CatalogError, match=rf"another run is filling .*process {pid}"),
+            claimed(place, CONTEXT, Clock(now=lambda: next(later), sleep=lambda _: None)),
+        ):
+            pass
+    with claimed(place, CONTEXT):
+        stopping = Clock(stopped=lambda: True)
+        with pytest.raises(CatalogError, match="another run"), claimed(place, CONTEXT, stopping):
+            pass
+
+
+def test_many_at_once_append_once(place: DataPlace) -> None:
+    started = threading.Barrier(4)
+    failures: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            started.wait()
+            with claimed(place, CONTEXT, Clock(sleep=lambda _: threading.Event().wait(0.02))) as held:
+                if held.record() is None:
+                    append(held)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=run) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert now(place).count_rows() == 3
+    assert CLAIM_KEY not in now(place).metadata
+
+
+def test_a_claim_is_renewed_and_rows_still_get_in(place: DataPlace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(claims, "RENEWED", 0.01)
+    with claimed(place, CONTEXT) as held:
+        first = held.claim.until
+        for _ in range(500):
+            claim = load_claim(now(place).metadata[CLAIM_KEY])
+            if claim is not None and claim.until > first:
+                break
+            threading.Event().wait(0.01)
+        else:
+            pytest.fail("it was not renewed")
+        append(held)
+    assert now(place).count_rows() == 3
+
+
+def test_somebody_elses_text_under_our_key_is_no_free_table(place: DataPlace) -> None:
+    now(place).update_metadata({CLAIM_KEY: "mine"})
+    with pytest.raises(CatalogError, match="cannot read"), claimed(place, CONTEXT):
+        pass
+    assert record(place) == LOST
+
+
+def test_an_append_of_others_goes_by(place: DataPlace) -> None:
+    with claimed(place, CONTEXT) as held:
+        lance.write_dataset(pa.table({"id": [7]}), place.uri, mode="append")
+        append(held)
+    assert now(place).count_rows() == 4
