@@ -39,6 +39,8 @@ written is refused, because defaults are not validated and values are."""
 
 Element = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f\x7f]*$")]
 NonEmpty = Annotated[str, StringConstraints(min_length=1)]
+CatalogName = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+Id = Annotated[list[Element], Field(min_length=1, max_length=32)]
 Count = Annotated[int, BeforeValidator(whole), Field(ge=0, le=2**31 - 1)]
 
 Reference = Annotated[str, StringConstraints(pattern=r"^\$\{(env|file):[^}]*\}$")]
@@ -63,7 +65,7 @@ class ManagementSpec(Strict):
     thresholds: Thresholds = Thresholds()
 
 
-class _Flat(Strict):
+class Flat(Strict):
     """Further keys are those that start with one of `prefixes`; and a key that is written has a value."""
 
     model_config = ConfigDict(extra="allow")
@@ -72,8 +74,8 @@ class _Flat(Strict):
     needs: ClassVar[dict[str, tuple[str, ...]]] = {}
     """Keys that make no sense without others."""
     excludes: ClassVar[tuple[tuple[str, str], ...]] = ()
-
-    management: ManagementSpec | None = None
+    either: ClassVar[tuple[str, ...]] = ()
+    """Keys of which one is needed, and only one."""
 
     @model_validator(mode="before")
     @classmethod
@@ -88,10 +90,16 @@ class _Flat(Strict):
                 raise ValueError(f"{key} does not stand alone")
         if any(one in data and other in data for one, other in cls.excludes):
             raise ValueError("keys that exclude each other")
+        if cls.either and sum(key in data for key in cls.either) != 1:
+            raise ValueError("one of the keys is needed")
         return data
 
 
-class _Tls(_Flat):
+class _Catalog(Flat):
+    management: ManagementSpec | None = None
+
+
+class _Tls(_Catalog):
     ca_file: NonEmpty | None = Field(None, alias="tls.ca_file")
     cert_file: NonEmpty | None = Field(None, alias="tls.cert_file")
     key_file: NonEmpty | None = Field(None, alias="tls.key_file")
@@ -116,7 +124,7 @@ class _OAuth(_Tls):
     excludes: ClassVar[tuple[tuple[str, str], ...]] = (("credential", "auth_token"),)
 
 
-class DirCatalog(_Flat):
+class DirCatalog(_Catalog):
     type: Literal["dir"]
     path: NonEmpty
     manifest_enabled: Flag | None = None
@@ -154,7 +162,7 @@ class UnityCatalog(_Tls):
 _ROLE = ("assume_role_arn",)
 
 
-class GlueCatalog(_Flat):
+class GlueCatalog(_Catalog):
     type: Literal["glue"]
     catalog_id: NonEmpty | None = None
     endpoint: Address | None = None

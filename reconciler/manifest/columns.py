@@ -83,6 +83,7 @@ class Columns:
             MappingProxyType(metadata) if metadata else EMPTY,
             doc.renamedFrom or None,
             default_sql(doc),
+            getattr(getattr(doc, "backfill", None), "function", None),
         )
 
     def _nested(self, text: str, nested: Sequence[Any], path: Path, problems: list[Problem]) -> ArrowType:
@@ -136,7 +137,7 @@ def default_sql(doc: Any) -> str | None:
     """The expression for existing rows: a constant as a SQL literal, or `backfill.sql` as written."""
     backfill = getattr(doc, "backfill", None)
     if backfill is not None:
-        return str(backfill.sql)
+        return getattr(backfill, "sql", None)
     value = getattr(doc, "default", None)
     if value is None:
         return None

@@ -15,6 +15,7 @@ from reconciler.manifest.reserved_keys import check_reserved
 from reconciler.manifest.table_rules import check_properties, check_schema
 from reconciler.model.arrow import Field
 from reconciler.model.checks import NO_CHECKS, Checks
+from reconciler.model.data import DataSpec, Migration
 from reconciler.model.desired import CatalogSpec, DesiredNamespace, DesiredTable, Management
 from reconciler.model.diagnostic import Source
 from reconciler.model.state import DESCRIPTION_KEY, EMPTY, Index, default_index_name
@@ -98,6 +99,8 @@ def _table(document: Any, source: Source, columns: Columns, problems: list[Probl
         fields = columns.fields(spec.columns, ("spec", "schema"), problems)
         check_schema(fields, spec.columns, problems)
         complete = len(problems) == before
+        if any(f.filled for f in fields):
+            _check_filled(fields, spec.columns, problems)
     else:
         complete = False
     indexes = tuple(_index(i) for i in spec.indexes or ())
@@ -118,6 +121,8 @@ def _table(document: Any, source: Source, columns: Columns, problems: list[Probl
         config=_frozen(spec.config),
         schema_metadata=_frozen(spec.schemaMetadata),
         checks=_checks(spec.checks, fields, problems),
+        data=_data(spec, fields, problems),
+        migration=_migration(spec, problems),
         **_common(document, problems, fields if complete else None),
     )
 
@@ -131,6 +136,38 @@ def _checks(doc: Any, fields: tuple[Field, ...] | None, problems: list[Problem])
     checks = checks_of(doc)
     check_checks(checks, fields, problems)
     return checks
+
+
+def _data(spec: Any, fields: tuple[Field, ...] | None, problems: list[Problem]) -> DataSpec | None:
+    if spec.data is None:
+        return None
+    from reconciler.manifest.data_documents import data_of
+    from reconciler.manifest.data_rules import check_data
+
+    data = data_of(spec.data)
+    check_data(data, fields, spec.state == "absent", problems)
+    return data
+
+
+def _migration(spec: Any, problems: list[Problem]) -> Migration | None:
+    if spec.migration is None:
+        return None
+    from reconciler.manifest.data_documents import migration_of
+
+    place = ("spec", "migration")
+    if spec.state == "absent":
+        message = "a table that is to be `state: absent` gets no rows"
+        problems.append(Problem("M486", place, message, "remove migration, or state: absent", at_key=True))
+    if spec.data is not None:
+        message = "the rows come from `migration` or from `data`, not from both"
+        problems.append(Problem("M487", place, message, "keep one of them", at_key=True))
+    return migration_of(spec.migration)
+
+
+def _check_filled(fields: tuple[Field, ...], docs: Any, problems: list[Problem]) -> None:
+    from reconciler.manifest.backfill_rules import check_backfills
+
+    check_backfills(fields, docs, problems)
 
 
 def _index(doc: Any) -> Index:

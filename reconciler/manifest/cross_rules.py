@@ -11,6 +11,7 @@ from reconciler.manifest.locations import contains, normal
 from reconciler.manifest.nearest import MOST, nearest
 from reconciler.manifest.problem import Problem
 from reconciler.manifest.registry import CatalogEntry, Entry, Registry
+from reconciler.manifest.row_sources import check_row_sources, schema_of
 from reconciler.manifest.same_root import check_same_root
 from reconciler.manifest.schema_files import catalog_types, is_secret
 from reconciler.model.capabilities import Capabilities
@@ -49,6 +50,7 @@ def check(registry: Registry, capabilities_of: CapabilitiesOf | None) -> None:
         _ignored(entry, [e for store in objects for e in store.values()])
     _locations(registry)
     check_same_root(registry)
+    check_row_sources(registry, capabilities_of)
 
 
 def _asked(catalog: CatalogEntry, capabilities_of: CapabilitiesOf) -> Capabilities | None:
@@ -269,6 +271,4 @@ def _across_catalogs(place: str, entries: list[Entry]) -> None:
 
 
 def _schema_of(entry: Entry) -> list[tuple[str, str, bool]]:
-    """Name, type and nullability; the order of columns is never compared."""
-    fields = entry.declared.fields if isinstance(entry.declared, DesiredTable) else None
-    return sorted((f.name, str(f.type), f.nullable) for f in fields or ())
+    return schema_of(entry.declared) if isinstance(entry.declared, DesiredTable) else []

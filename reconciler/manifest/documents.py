@@ -11,15 +11,13 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, StringConstraints
 
-from reconciler.manifest.catalog_documents import ABSENT, AnyCatalog, Element, NonEmpty, Strict, whole
+from reconciler.manifest.catalog_documents import ABSENT, AnyCatalog, CatalogName, Id, NonEmpty, Strict, whole
 from reconciler.manifest.check_documents import ChecksDoc
+from reconciler.manifest.data_documents import DataDoc, MigrationDoc
 from reconciler.model.desired import AllowWord
 
 API_VERSION = "reconciler.lance/v1"
 
-
-CatalogName = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
-Id = Annotated[list[Element], Field(min_length=1, max_length=32)]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=255)]
 TypeText = Annotated[str, StringConstraints(min_length=1, max_length=65536)]
 Strings = dict[NonEmpty, str]
@@ -97,8 +95,15 @@ class StructDoc(Strict):
     fields: Annotated[list[FieldDoc], Field(min_length=1)]
 
 
-class Backfill(Strict):
-    sql: NonEmpty
+class BackfillSql(Strict):
+    sql: Annotated[str, StringConstraints(min_length=1, max_length=10_000)]
+
+
+class BackfillFunction(Strict):
+    function: NonEmpty
+
+
+Backfill = BackfillSql | BackfillFunction
 
 
 class DefaultDoc(LeafDoc):
@@ -228,6 +233,8 @@ class TableSpec(_ObjectSpec):
     config: Strings = ABSENT
     indexes: list[IndexDoc] = ABSENT
     checks: ChecksDoc = ABSENT
+    data: DataDoc = ABSENT
+    migration: MigrationDoc = ABSENT
 
 
 class TableDocument(_Document):

@@ -127,12 +127,12 @@ def unsuitable(index: Index, type_: ArrowType) -> str | None:
         case "ngram":
             return None if _text(type_) else "it needs a string column"
         case "btree" | "bitmap":
-            fits = _sortable(type_)
+            fits = sortable(type_)
             return (
                 None if fits else "it needs a column of plain values, not lists, structs, maps, dictionaries or blobs"
             )
         case "bloomfilter":
-            fits = _sortable(type_) and _hashable(type_)
+            fits = sortable(type_) and _hashable(type_)
             return None if fits else "it needs integers, float32, float64, strings, binary, dates, times or timestamps"
         case _:
             return None
@@ -165,7 +165,8 @@ def _text(type_: ArrowType) -> bool:
     return isinstance(type_, Scalar) and type_.name in _TEXT
 
 
-def _sortable(type_: ArrowType) -> bool:
+def sortable(type_: ArrowType) -> bool:
+    """Plain values, which have an order."""
     if isinstance(type_, Scalar):
         return type_.name not in _UNSORTED
     return isinstance(type_, Temporal | Decimal | FixedBinary)

@@ -13,8 +13,8 @@ from itertools import islice
 from typing import Any
 
 from reconciler.manifest.problem import Path, Problem
-from reconciler.manifest.schema_files import catalog_types, is_secret, schema, secret_keys
-from reconciler.manifest.substitute import Substituted, is_plain, put
+from reconciler.manifest.schema_files import catalog_types, is_secret, is_secret_of_source, schema, secret_keys
+from reconciler.manifest.substitute import DATA_SOURCE, Substituted, is_plain, put
 from reconciler.manifest.yaml_careful import Careful, Node
 from reconciler.manifest.yaml_scalars import Value, describe, quoted, resolve
 
@@ -128,10 +128,13 @@ def _problems(error: Any, value: dict[str, Value], careful: Careful, rules: Rule
         case "minimum" | "maximum":
             low, high = rule.get("minimum"), rule.get("maximum")
             yield Problem("M208", path, f"{where} is out of range", f"from {low} to {high}")
+        case "anyOf":
+            yield Problem("M204", path, f"{where}: {message}" if message else f"{where} lacks a key")
         case "not":
             yield Problem("M209", path, message or f"{where} has keys that exclude each other", "keep one of them")
         case "propertyNames":
-            yield Problem("M210", path, f"a key of {where} is empty", "give it a name")
+            what, hint = ("no name that it can have", message) if message else ("empty", "give it a name")
+            yield Problem("M207" if message else "M210", path, f"a key of {where} is {what}", hint)
         case "pattern":
             yield Problem("M207", path, f"{where}: {message}" if message else f"{where} has a form that is not allowed")
         case _:
@@ -153,7 +156,10 @@ def _rule(rules: Rules, path: list[str | int]) -> dict[str, Any]:
 
 
 def _is_secret_place(rules: Rules, value: dict[str, Value], path: Path) -> bool:
-    """An option of a catalog that its type's schema marks as a secret. Of a type that is not known, any of them."""
+    """An option of a catalog that its type's schema marks as a secret. Of a type that is not known, any of them. Or a
+    key of a data source that some format marks."""
+    if path[:3] == DATA_SOURCE:
+        return is_secret_of_source(path[3:])
     if len(path) != 2 or path[0] != "spec" or not isinstance(path[1], str):
         return False
     if rules is not published():
@@ -222,7 +228,7 @@ def _nearest_key(error: Any, key: str, known: list[str]) -> str:
     special = _HINTS.get((definition, key))
     if special:
         return f"did you mean {special}?"
-    if key in _FLAT and definition.startswith("catalog."):
+    if key in _FLAT and definition.startswith(("catalog.", "source.")):
         return f"write each option as its own key: {_FLAT[key]}: value"
     near = difflib.get_close_matches(key, known, 1, 0.5) or difflib.get_close_matches(key.lower(), known, 1, 0.5)
     if near:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
 _CATALOG = "catalog."
+_SOURCE = "source."
 _DEFINITION = "#/$defs/"
 _DEEPEST = 10
 OTHER = "other"
@@ -71,3 +72,18 @@ def _built_in(type_: str) -> IsSecret:
 def is_secret(key: str, type_: str | None = None) -> bool:
     """True for an option that the schema marks `x-secret` for this built-in type; without a type, for any of them."""
     return any(_built_in(name)(key) for name in (catalog_types() if type_ is None else (type_,)))
+
+
+@lru_cache(maxsize=1)
+def _of_sources() -> tuple[IsSecret, ...]:
+    return tuple(secret_keys(rule) for name, rule in schema("manifest")["$defs"].items() if name.startswith(_SOURCE))
+
+
+def is_secret_of_source(path: Sequence[str | int]) -> bool:
+    """True for a place inside `spec.data.source` that the schema of any format marks `x-secret`: `password`,
+    `storage.*`, a value of `options`; also inside `views`."""
+    if len(path) > 1 and path[0] == "views":
+        path = path[2:]
+    if not path or not isinstance(path[0], str):
+        return False
+    return path[0] == "options" or any(secret(path[0]) for secret in _of_sources())

@@ -1,4 +1,4 @@
-"""Connection options, resolved as late as possible, with the values that no output may ever show."""
+"""Connection options and data sources, resolved as late as possible, with the values that no output may ever show."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from reconciler.manifest.problem import ManifestError
 from reconciler.manifest.resolved_options import check_resolved
-from reconciler.manifest.schema_files import is_secret, secret_keys
+from reconciler.manifest.schema_files import is_secret, is_secret_of_source, secret_keys
 from reconciler.manifest.variables import Resolver
 
 _HARMLESS = frozenset({"true", "false"})
@@ -46,7 +46,39 @@ def connection_options(
             secrets.update((*_parts(expanded.text), *expanded.used))
         if schema is not None and "${" in written:
             check_resolved(key, expanded.text, schema)
-    return options, frozenset(s for s in secrets if len(s) >= _SHORTEST and s.lower() not in _HARMLESS)
+    return options, _worth_hiding(secrets)
+
+
+def resolved_source(
+    source: Mapping[str, Any], environ: Mapping[str, str] | None = None
+) -> tuple[dict[str, Any], frozenset[str]]:
+    """A data source as it is read, and the set of secret values for redaction: what `${env:}` and `${file:}` stand for
+    in keys that the schema marks `x-secret`. What is written out there is no secret, or `validate` refuses it. Raises
+    ManifestError, which names the key but never a value."""
+    resolver = Resolver({}, environ)
+    secrets: set[str] = set()
+
+    def resolve(value: Any, path: tuple[str | int, ...]) -> Any:
+        if isinstance(value, Mapping):
+            return {key: resolve(inner, (*path, key)) for key, inner in value.items()}
+        if isinstance(value, list | tuple):
+            return [resolve(inner, (*path, number)) for number, inner in enumerate(value)]
+        if not isinstance(value, str) or "${" not in value:
+            return value
+        expanded = resolver.expand(value)
+        if expanded.troubles:
+            first = expanded.troubles[0]
+            where = ".".join(map(str, ("spec.data.source", *path)))
+            raise ManifestError(first.code, f"`{where}`: {first.message}", first.hint)
+        if is_secret_of_source(path):
+            secrets.update((*(_parts(expanded.text) if expanded.used else ()), *expanded.used))
+        return expanded.text
+
+    return resolve(source, ()), _worth_hiding(secrets)
+
+
+def _worth_hiding(secrets: set[str]) -> frozenset[str]:
+    return frozenset(s for s in secrets if len(s) >= _SHORTEST and s.lower() not in _HARMLESS)
 
 
 def _parts(text: str) -> tuple[str, ...]:

@@ -10,6 +10,8 @@ from reconciler.manifest.variables import Resolver
 from reconciler.manifest.yaml_careful import Careful
 from reconciler.manifest.yaml_scalars import ScalarValue, Value, resolve
 
+DATA_SOURCE: Path = ("spec", "data", "source")
+
 
 @dataclass(slots=True)
 class Substituted:
@@ -30,7 +32,8 @@ def mentions_reference(value: Value) -> bool:
 def substitute(
     value: Value, careful: Callable[[], Careful], resolver: Resolver, problems: list[Problem]
 ) -> Substituted:
-    """In a Catalog document `${env:}` and `${file:}` stay as written, for `secrets.connection_options`.
+    """In a Catalog document `${env:}` and `${file:}` stay as written, for `secrets.connection_options`, and so they do
+    in the data source of a table, for `secrets.resolved_source`.
 
     `careful` costs a second reading of the document: it is asked only where it matters how a value was written.
     """
@@ -61,7 +64,7 @@ class _Walk:
         return value
 
     def text(self, text: str, path: Path) -> ScalarValue:
-        expanded = self.resolver.expand(text, late=self.late)
+        expanded = self.resolver.expand(text, late=self.late or path[:3] == DATA_SOURCE)
         for trouble in expanded.troubles:
             self.problems.append(Problem(trouble.code, path, trouble.message, trouble.hint, offset=trouble.offset))
         result = expanded.text

@@ -13,6 +13,8 @@ Mode = Literal["once", "append", "replace-if-changed"]
 MODES: tuple[Mode, ...] = ("once", "append", "replace-if-changed")
 FILE_FORMATS = frozenset({"parquet", "csv", "json"})
 """Read by pyarrow inside the executors, file by file."""
+FUNCTIONS = "reconciler.functions"
+"""The entry-point group of the Python functions that a column's `backfill` may name."""
 FORMATS = frozenset({*FILE_FORMATS, "lance", "delta", "iceberg", "jdbc", "sql"})
 
 

@@ -38,7 +38,7 @@ STRUCT = st.deferred(
 FIELD = LEAF | STRUCT
 DEFAULTS: list[dict[str, Any]] = [
     {"default": TEXT | st.integers(-5, 5) | st.booleans() | st.floats(-5, 5)},
-    {"backfill": st.fixed_dictionaries({"sql": WORD})},
+    {"backfill": st.fixed_dictionaries({"sql": WORD}) | st.fixed_dictionaries({"function": WORD})},
 ]
 COLUMN = st.one_of(FIELD, *[optional({"name": WORD, "type": TYPES}, {**_FIELD, **d}) for d in DEFAULTS])
 
@@ -97,6 +97,48 @@ CHECKS = optional(
         ),
     },
 )
+_PATHS = WORD | st.lists(WORD, min_size=1, max_size=2)
+_STORED: dict[str, Any] = {"storage.key": TEXT, "storage.": TEXT}
+_SIGN = st.sampled_from([";", "\t", "ä", "\U0001f600"])
+_OPTIONS = st.dictionaries(WORD, TEXT, max_size=2)
+_FORMATS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    ("parquet", {"path": _PATHS}, _STORED),
+    (
+        "csv",
+        {"path": _PATHS},
+        {
+            **_STORED,
+            "delimiter": _SIGN,
+            "header": st.booleans(),
+            "quote": _SIGN,
+            "nullValues": st.lists(TEXT, min_size=1, max_size=2),
+        },
+    ),
+    ("json", {"path": _PATHS}, _STORED),
+    ("lance", {"path": WORD}, {**_STORED, "version": POSITIVE | WORD | st.just(7.0)}),
+    ("lance", {"table": _METADATA}, {"version": POSITIVE}),
+    ("delta", {"path": WORD}, {**_STORED, "options": _OPTIONS}),
+    ("iceberg", {"table": WORD}, {"options": _OPTIONS, "token": WORD}),
+    ("iceberg", {"path": WORD}, {"token": WORD}),
+    (
+        "jdbc",
+        {"url": st.sampled_from(["jdbc:x", "${env:URL}"]), "table": WORD},
+        {"user": WORD, "password": WORD, "driver": WORD, "options": _OPTIONS, "token": WORD},
+    ),
+    ("jdbc", {"url": st.just("jdbc:x"), "query": WORD}, {}),
+]
+_VIEW = st.one_of([optional({"format": st.just(name), **needed}, more) for name, needed, more in _FORMATS])
+_VIEWS = st.dictionaries(st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,4}", fullmatch=True), _VIEW, max_size=2)
+_SQL = optional({"format": st.just("sql"), "sql": WORD}, {"views": _VIEWS, "token": WORD})
+DATA = optional(
+    {"source": _VIEW | _SQL, "mode": st.sampled_from(["once", "append", "replace-if-changed"])},
+    {
+        "partitions": st.integers(1, 100_000) | st.just(4.0),
+        "orderBy": st.lists(WORD, min_size=1, max_size=2),
+        "columns": st.dictionaries(WORD, WORD, max_size=2),
+    },
+)
+MIGRATION = optional({"from": _METADATA}, {"verify": st.sampled_from(["checksum", "none"])})
 TABLE_SPEC = optional(
     {},
     {
@@ -108,6 +150,8 @@ TABLE_SPEC = optional(
         "config": STRINGS,
         "indexes": st.lists(INDEX, max_size=2),
         "checks": CHECKS,
+        "data": DATA,
+        "migration": MIGRATION,
     },
 )
 TABLE = st.fixed_dictionaries({**_HEAD, "kind": st.just("Table"), "metadata": _METADATA, "spec": TABLE_SPEC})
@@ -178,12 +222,12 @@ DOCUMENT = st.one_of(CATALOG, CATALOG, NAMESPACE, TABLE)
 
 ODD = st.one_of(
     st.none(), st.booleans(), st.integers(-3, 3), st.sampled_from([1.0, 2.5, -1.0, 1e9, 2**40, "", "x", "dir", "struct"]),
-    st.sampled_from(["lake\n", "a\x07", "a" * 256, "ä", "${env:A}", "${env:A}\n", "${var:a}", "true", "http://x", "ftp://x", "5", "iceberg", "l2", "ivf_pq", "btree", "1d", "1d\n", "0d"]),
+    st.sampled_from(["lake\n", "a\x07", "a" * 256, "ä", "${env:A}", "${env:A}\n", "${var:a}", "true", "http://x", "ftp://x", "5", "iceberg", "l2", "ivf_pq", "btree", "parquet", "csv", "jdbc", "sql", "jdbc:x\n", ";\n", "\n", "1d", "1d\n", "0d"]),
     st.just([]), st.just({}), st.just({"a": "b"}), st.just(["x"]), st.just([None]), st.just({"": "x"}),
 )  # fmt: skip
 KEYS = st.sampled_from(["type", "fields", "default", "backfill", "params", "name", "spec", "extra", "storage.x", "storage",
                         "header.x", "tls.ca_file", "tls", "credential", "auth_token", "session_token", "access_key_id", "max_retries", "endpoint",
-                        "assume_role_region", "read_timeout", "num_sub_vectors", "metric", "schema", "location", "management", "description", "checks", "rowCount", "min", "freshness", "maxAge", ""])  # fmt: skip
+                        "assume_role_region", "read_timeout", "num_sub_vectors", "metric", "schema", "location", "management", "description", "checks", "rowCount", "min", "freshness", "maxAge", "data", "source", "format", "path", "table", "query", "token", "views", "sql", "function", "options", "password", "version", "migration", "from", ""])  # fmt: skip
 
 
 def _places(value: object, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
