@@ -133,7 +133,7 @@ def apply(
 ) -> Report:
     """Runs the plan on the catalogs of the session. The report comes back whatever happens to the steps. `keep` gets it
     before signals mean anything else again; or, at a second signal, as it is then, and the program ends."""
-    from reconciler.app_data import data_plane
+    from reconciler.app_data import Told, data_plane
     from reconciler.engine.execute import execute
     from reconciler.engine.journal import Witness
     from reconciler.engine.outcome import cut_short
@@ -145,7 +145,7 @@ def apply(
     def last_words() -> None:
         keep(_cleaned(cut_short(the_plan, journal.started, journal.ended), at))
 
-    progress = progress_on(sys.stderr, at.redactor.text)
+    progress = Told(progress_on(sys.stderr, at.redactor.text))
     with stop_on_signals(at.say, last_words) as stop:
         at.writing = any(s.verdict == "allowed" for s in the_plan.steps)
         data = data_plane(the_plan, options.spark, at, progress, stop.is_set)

@@ -75,7 +75,28 @@ def parser() -> Parser:
     verify = verbs.add_parser("verify", help=text, description=text, allow_abbrev=False)
     _add_common(verify)
     _add_verify(verify)
+    for name, text in DATA_VERBS.items():
+        verb = verbs.add_parser(name, help=text, description=text, allow_abbrev=False)
+        _add_common(verb)
+        _add_data_steps(verb)
     return top
+
+
+DATA_VERBS = {
+    "materialize": "fill declared tables from their sources: those steps of the plan, and no others",
+    "evolve": "fill new columns, write columns anew in another type: those steps of the plan, and no others",
+    "migrate": "move tables that have a `migration`: those steps of the plan, and no others",
+}
+
+
+def _add_data_steps(to: Parser) -> None:
+    _add_paths(to)
+    _add_scope(to)
+    _add_allow(to)
+    _add_spark(to)
+    to.add_argument("--dry-run", action="store_true", help="show the steps; start no Spark, write nothing")
+    to.add_argument("--report", metavar="FILE", help="write the report here, whatever happens")
+    _add_format(to)
 
 
 def _add_verify(to: Parser) -> None:
@@ -133,9 +154,13 @@ def _add_planning(to: Parser) -> None:
     )
     to.add_argument("--adopt", action="store_true", help="take declared objects that nobody owns")
     to.add_argument("--take-over", action="append", default=[], metavar="OWNER", help="take this owner's objects")
+    _add_allow(to)
+    _add_scope(to)
+
+
+def _add_allow(to: Parser) -> None:
     to.add_argument("--allow", action="append", default=[], choices=ALLOW_WORDS, metavar="WORD",
                     help=f"one of {', '.join(ALLOW_WORDS)}")  # fmt: skip
-    _add_scope(to)
 
 
 def _add_running(to: Parser) -> None:

@@ -7,12 +7,15 @@ from pathlib import Path
 
 from reconciler import app
 from reconciler.cli.output import Output
+from reconciler.cli.report_file import ReportFile
+from reconciler.model.report import EXIT_CODES, Report
 from reconciler.model.verification import Verification
-from reconciler.render import as_json
+from reconciler.render import as_json, text
 from reconciler.render.verification import verification_junit, verification_text
 from reconciler.verbs import verify as verifying
+from reconciler.verbs.data_steps import DataRequest, plan_data_steps
 
-OK, ERROR, DIFFERS = 0, 1, 2
+OK, ERROR, DIFFERS, PARTLY = 0, 1, 2, 5
 
 
 def verify(args: argparse.Namespace, out: Output) -> int:
@@ -21,19 +24,56 @@ def verify(args: argparse.Namespace, out: Output) -> int:
     request = verifying.VerifyRequest(_what(args), _spark(args), args.against, args.dry_run)
     found, warnings = verifying.verify(request, out.session)
     out.diagnostics(warnings)
-    text = _as(found, args.format)
+    shown = _as(found, args.format)
     if args.output is None:
-        out.result(text)
+        out.result(shown)
     else:
-        app.write_file(Path(args.output), text)
+        app.write_file(Path(args.output), shown)
     if found.nothing_read:
         return ERROR
     return DIFFERS if found.count(False) else OK
 
 
+def materialize(args: argparse.Namespace, out: Output) -> int:
+    return _data_steps(args, out)
+
+
+def evolve(args: argparse.Namespace, out: Output) -> int:
+    return _data_steps(args, out)
+
+
+def migrate(args: argparse.Namespace, out: Output) -> int:
+    return _data_steps(args, out)
+
+
+def _data_steps(args: argparse.Namespace, out: Output) -> int:
+    """As `apply` does it: the plan, then the report, with its exit codes."""
+    file = ReportFile(args.report, out.say)
+    if not args.dry_run:
+        file.claim(args.paths)
+    try:
+        made, warnings = plan_data_steps(DataRequest(_what(args), args.verb), out.session)
+    except app.Failure as error:
+        file.write(Report("", error.outcome, (), out.redactor.text(error.summary)))
+        raise
+    out.diagnostics(warnings)
+    if args.format == "text" or args.dry_run:
+        out.result(as_json.plan_json(made) if args.format == "json" else text.plan_text(made, out.color))
+    if args.dry_run:
+        return OK
+    report = app.apply(made, app.RunOptions(spark=_spark(args)), out.session, file.write)
+    shown = report.to_json()
+    if args.format == "json":
+        out.result(as_json.dumped(shown))
+    elif report.outcome != "no_changes":
+        out.result(text.report_text(shown))
+    code = EXIT_CODES[report.outcome]
+    return PARTLY if code == OK and file.lost and report.count("done") else code
+
+
 def _what(args: argparse.Namespace) -> app.Request:
-    options = app.PlanOptions(targets=tuple(args.target))
-    return app.Request(tuple(args.paths), dict(args.var), tuple(args.catalog), options)
+    options = app.PlanOptions(targets=tuple(args.target), allow=frozenset(getattr(args, "allow", ())))
+    return app.Request(tuple(args.paths), dict(args.var), tuple(args.catalog), options, _spark(args))
 
 
 def _spark(args: argparse.Namespace) -> app.SparkOptions:

@@ -6,6 +6,8 @@ ledger of files is never guessed: what is not known holds the step back.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from reconciler.core.draft import Block, Drafter
 from reconciler.core.fields import bare, plain
 from reconciler.core.text import listing
@@ -40,7 +42,7 @@ def plan_data(d: Drafter, want: DesiredTable) -> None:
 def _change(
     want: DesiredTable, spec: DataSpec, source: SourceState, new: dict[str, str], record: DataRecord | None
 ) -> MaterializeTable:
-    fields = tuple(plain(f) for f in want.fields or ())
+    fields = tuple(replace(plain(f), default=f.default, function=f.function) for f in want.fields or ())
     replaces = spec.mode == "replace-if-changed"
     files = dict(sorted(new.items()))
     order = spec.order_by
