@@ -2,7 +2,7 @@
 
 A task is told what to do in the function that Spark carries there, storage options included: they are in no plan, no
 log and no user interface. Our task modules travel by value, so that executors need pylance and nothing of ours: the
-module of `work` stands alone, but for `table_task` and `checksum`.
+module of `work` stands alone, but for `table_task`, `checksum`, `file_reader` and `conform`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from typing import Any
 
-from reconciler.pipeline import checksum, table_task
+from reconciler.pipeline import checksum, conform, file_reader, table_task
 from reconciler.pipeline.session import SparkError, first_line
 from reconciler.pipeline.table_task import Unit
 
@@ -74,7 +74,7 @@ def _collected(spark: Any, tasks: Sequence[Sequence[Unit]], work: Work) -> list[
 def _frame(spark: Any, tasks: Sequence[Sequence[Unit]], work: Work, schema: str) -> Any:
     from pyspark import cloudpickle
 
-    for module in (checksum, table_task, sys.modules[work.__module__]):
+    for module in (checksum, table_task, conform, file_reader, sys.modules[work.__module__]):
         cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
     return spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(table_task.job(tasks, work), schema)
 
