@@ -99,8 +99,12 @@ class Told:
 
     def update(self, done: int, total: int, running: Sequence[str]) -> None:
         last = self._last if running else None
-        more = (lambda seconds: f"; {last(seconds)}") if last is not None else (lambda seconds: "")
-        self._shown.show(lambda seconds: status_line(done, total, running, seconds) + more(seconds))
+
+        def line(seconds: float) -> str:
+            steps = status_line(done, total, running, seconds)
+            return steps if last is None else f"{steps}; {last(seconds)}"
+
+        self._shown.show(line)
 
     def show(self, line: Line) -> None:
         self._last = line

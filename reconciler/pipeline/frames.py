@@ -15,8 +15,7 @@ from reconciler.model.errors import CatalogError, Code
 from reconciler.pipeline import write_task
 from reconciler.pipeline.jobs import TASKS_PER_CORE, carried_by_value, checked, done
 from reconciler.pipeline.pieces import Piece, pieces_of
-from reconciler.pipeline.source_state import storage_of
-from reconciler.pipeline.sources import Listing, list_source, source_schema
+from reconciler.pipeline.sources import Listing, list_source, source_schema, storage_of
 from reconciler.pipeline.spark_types import carried_schema
 from reconciler.pipeline.write_task import Unit
 
@@ -108,7 +107,12 @@ def _view(spark: Any, slots: int, view: Mapping[str, Any], storage: Mapping[str,
         return _loaded(spark, view)
     options = storage_of(view) or dict(storage)
     listing = list_source(view, options)
-    schema = source_schema(listing, view)
+    schema = source_schema(listing, view, options)
+    if schema is None:
+        raise CatalogError(
+            Code.UNSUPPORTED, f"a view of {view['format']} has no columns of its own: use another format"
+        )
+    schema = pa.schema([f.with_type(pa.string()) if pa.types.is_null(f.type) else f for f in schema])
     unit: Unit = {
         "key": 0,
         "schema": schema.serialize().to_pybytes(),

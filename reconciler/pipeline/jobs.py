@@ -2,7 +2,7 @@
 
 A task is told what to do in the function that Spark carries there, storage options included: they are in no plan, no
 log and no user interface. Our task modules travel by value, so that executors need pylance and nothing of ours: the
-module of `work` stands alone, but for `table_task` and `checksum`.
+module of `work` stands alone, but for `table_task`, `checksum`, `file_reader` and `conform`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from types import ModuleType
 from typing import Any
 
-from reconciler.pipeline import checksum, file_reader, table_task
+from reconciler.pipeline import checksum, conform, file_reader, table_task
 from reconciler.pipeline.session import SparkError, first_line
 from reconciler.pipeline.table_task import Unit
 
@@ -84,7 +84,7 @@ def _frame(spark: Any, tasks: Sequence[Sequence[Unit]], work: Work, schema: str)
 def carried_by_value(*modules: ModuleType) -> None:
     from pyspark import cloudpickle
 
-    for module in (checksum, table_task, file_reader, *modules):
+    for module in (checksum, conform, file_reader, table_task, *modules):
         cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
 
 

@@ -18,9 +18,10 @@ from reconciler.pipeline import frames, write_task
 from reconciler.pipeline.claims import Clock, Held, claimed
 from reconciler.pipeline.data_plane import Line, Running
 from reconciler.pipeline.jobs import TASKS_PER_CORE, answers
+from reconciler.pipeline.listing import SourceError
 from reconciler.pipeline.pieces import Piece, pieces_of
-from reconciler.pipeline.source_state import digest_of, files_of, hashed, storage_of
-from reconciler.pipeline.sources import Listing, SourceError, list_source, source_schema
+from reconciler.pipeline.source_state import digest_of, files_of, hashed
+from reconciler.pipeline.sources import Listing, list_source, source_schema, storage_of
 from reconciler.pipeline.write_task import Unit
 
 REDO = 5
@@ -62,11 +63,11 @@ def _listed(source: Mapping[str, Any], storage: Mapping[str, str], change: Mater
     except SourceError as error:
         raise CatalogError(Code.INVALID_INPUT, f"the source cannot be read: {error}") from error
     if change.files:
-        there = files_of(found, source)
+        there = files_of(found)
         if any(there.get(path) != stamp for path, stamp in change.files.items()):
             raise _moved_on("files of the source have changed or are gone")
         return replace(found, files=tuple(f for f in found.files if hashed(f.uri) in change.files))
-    if digest_of(found, source, change.mapping) != change.digest:
+    if digest_of(found, change.mapping) != change.digest:
         raise _moved_on("the source has changed")
     return found
 
@@ -125,7 +126,7 @@ def _unit(
     """What all parts have in common."""
     import pyarrow as pa
 
-    names = _columns_of(source, listing)
+    names = _columns_of(source, storage, listing)
     missing = [f for f in change.fields if names is not None and change.mapping.get(f.name, f.name) not in names]
     computed = {f.name: f.default for f in missing if f.default is not None}
     live = held.dataset.schema
@@ -146,9 +147,9 @@ def _unit(
     }
 
 
-def _columns_of(source: Mapping[str, Any], listing: Listing) -> set[str] | None:
+def _columns_of(source: Mapping[str, Any], storage: Mapping[str, str], listing: Listing) -> set[str] | None:
     """Where that is known before anything is read."""
-    found = source_schema(listing, source) if source["format"] in (*FILE_FORMATS, "lance") else None
+    found = source_schema(listing, source, storage) if source["format"] in (*FILE_FORMATS, "lance") else None
     return set(found.names) if found is not None else None
 
 

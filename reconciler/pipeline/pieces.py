@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from reconciler.pipeline import file_reader
+from reconciler.pipeline.file_reader import is_local, local_path
 from reconciler.pipeline.sources import Listing, SourceFile
 
 LARGE = 64 * 2**20
@@ -15,25 +17,28 @@ LARGE = 64 * 2**20
 
 @dataclass(frozen=True)
 class Piece:
-    file: SourceFile
+    uri: str
     size: int
+    file_size: int = 0
+    stamp: str = ""
+    """Of the file; of a Lance table, its version."""
     part: Any = None
     """Row groups, or a fragment; None for the whole."""
 
     def to_unit(self) -> dict[str, Any]:
-        return {"uri": self.file.uri, "size": self.file.size, "stamp": self.file.stamp, "part": self.part}
+        return {"uri": self.uri, "size": self.file_size, "stamp": self.stamp, "part": self.part}
 
 
 def pieces_of(listing: Listing, source: Mapping[str, Any], storage: Mapping[str, str]) -> list[Piece]:
     """In the order of the rows."""
     if source["format"] == "lance":
-        return _fragments(listing, storage)
+        return _fragments(str(source["path"]), listing, storage)
     return [piece for file in listing.files for piece in _of_file(file, source, storage)]
 
 
 def _of_file(file: SourceFile, source: Mapping[str, Any], storage: Mapping[str, str]) -> list[Piece]:
     if source["format"] != "parquet" or file.size <= LARGE:
-        return [Piece(file, file.size)]
+        return [Piece(file.uri, file.size, file.size, file.stamp)]
     pieces: list[Piece] = []
     numbers: list[int] = []
     size = 0
@@ -41,19 +46,21 @@ def _of_file(file: SourceFile, source: Mapping[str, Any], storage: Mapping[str, 
         numbers.append(number)
         size += bytes_
         if size >= LARGE:
-            pieces.append(Piece(file, size, list(numbers)))
+            pieces.append(Piece(file.uri, size, file.size, file.stamp, list(numbers)))
             numbers, size = [], 0
-    return [*pieces, *([Piece(file, size, list(numbers))] if numbers else [])]
+    if numbers:
+        pieces.append(Piece(file.uri, size, file.size, file.stamp, list(numbers)))
+    return pieces
 
 
-def _fragments(listing: Listing, storage: Mapping[str, str]) -> list[Piece]:
+def _fragments(uri: str, listing: Listing, storage: Mapping[str, str]) -> list[Piece]:
     import lance
 
-    (table,) = listing.files
-    dataset = lance.dataset(table.uri, version=int(table.stamp), storage_options=dict(storage) or None)
+    uri = os.path.abspath(local_path(uri)) if is_local(uri) else uri  # Executors have folders of their own.
+    dataset = lance.dataset(uri, version=listing.version, storage_options=dict(storage) or None)
     pieces: list[Piece] = []
     for fragment in dataset.get_fragments():
         known = [f.file_size_bytes or 0 for f in fragment.metadata.files]
         size = sum(known) if all(known) else int(fragment.metadata.physical_rows) * 100
-        pieces.append(Piece(table, size, fragment.fragment_id))
+        pieces.append(Piece(uri, size, stamp=str(dataset.version), part=fragment.fragment_id))
     return pieces

@@ -7,13 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from reconciler.model.arrow import Field
-from reconciler.model.codec import canonical
 from reconciler.model.data import FILE_FORMATS, DataSpec, SourceState
-from reconciler.pipeline.sources import Listing, SourceError, fits, list_source, source_schema
-
-READING = ("delimiter", "header", "quote", "nullValues")
-"""What of a file source, besides its files, decides what the rows are."""
-STORAGE = "storage."
+from reconciler.pipeline.listing import SourceError
+from reconciler.pipeline.source_fit import fits
+from reconciler.pipeline.sources import Listing, digest, list_source, source_schema, storage_of
 
 
 def look(source: Mapping[str, Any], spec: DataSpec, fields: Sequence[Field], storage: Mapping[str, str]) -> SourceState:
@@ -22,34 +19,23 @@ def look(source: Mapping[str, Any], spec: DataSpec, fields: Sequence[Field], sto
     options = storage_of(source) or dict(storage)
     try:
         listing = list_source(source, options)
-        problems = _misfits(listing, source, fields, spec.columns)
+        problems = _misfits(listing, source, options, fields, spec.columns)
     except SourceError as error:
         return SourceState(problem=f"the source cannot be read: {error}")
     if problems:
         return SourceState(problem=f"the source does not fit the table: {'; '.join(problems)}")
     names = {hashed(f.uri): f.uri for f in listing.files}
-    return SourceState(
-        digest_of(listing, source, spec.columns), files_of(listing, source), names, _told(listing, source)
-    )
+    return SourceState(digest_of(listing, spec.columns), files_of(listing), names, _told(listing, source))
 
 
-def storage_of(source: Mapping[str, Any]) -> dict[str, str]:
-    return {k.removeprefix(STORAGE): str(v) for k, v in source.items() if k.startswith(STORAGE)}
-
-
-def files_of(listing: Listing, source: Mapping[str, Any]) -> dict[str, str]:
+def files_of(listing: Listing) -> dict[str, str]:
     """Hash of a path -> hash of what the file is; nothing for a source that is not a matter of files."""
-    if source["format"] not in FILE_FORMATS:
-        return {}
     return {hashed(f.uri): hashed(f"{f.size} {f.stamp}") for f in listing.files}
 
 
-def digest_of(listing: Listing, source: Mapping[str, Any], columns: Mapping[str, str]) -> str:
-    """Without credentials, and without what only decides about the layout."""
-    definition: dict[str, Any] = {"format": source["format"], "columns": dict(columns)}
-    definition |= {key: source[key] for key in READING if key in source}
-    definition["state"] = files_of(listing, source) or listing.digest
-    return "sha256:" + hashlib.sha256(canonical(definition).encode()).hexdigest()
+def digest_of(listing: Listing, columns: Mapping[str, str]) -> str:
+    """Of what decides about the rows; the layout does not."""
+    return digest([listing.digest, dict(columns)])
 
 
 def hashed(text: str) -> str:
@@ -57,19 +43,26 @@ def hashed(text: str) -> str:
 
 
 def _misfits(
-    listing: Listing, source: Mapping[str, Any], fields: Sequence[Field], columns: Mapping[str, str]
+    listing: Listing,
+    source: Mapping[str, Any],
+    storage: Mapping[str, str],
+    fields: Sequence[Field],
+    columns: Mapping[str, str],
 ) -> list[str]:
     """Before any byte is written. What only Spark can read is looked at by the step itself."""
     import pyarrow as pa
 
     from reconciler.catalog.arrow_convert import to_arrow_field
 
-    found = source_schema(listing, source) if source["format"] in (*FILE_FORMATS, "lance") else None
-    if found is None:
+    if source["format"] not in (*FILE_FORMATS, "lance"):
         return []
-    names = set(found.names)
-    asked = [f for f in fields if columns.get(f.name, f.name) in names or not f.filled]
-    return fits(found, pa.schema([to_arrow_field(f) for f in asked]), columns)
+    found = source_schema(listing, source, storage)
+    if found is None:
+        asked = [f for f in fields if not f.filled]
+    else:  # What it lacks is null, or computed.
+        lacks = [f for f in fields if f.name not in columns and f.name not in found.names]
+        asked = [f for f in fields if f not in lacks or not (f.nullable or f.filled)]
+    return fits(found, pa.schema([to_arrow_field(f) for f in asked]), columns, source["format"])
 
 
 def _told(listing: Listing, source: Mapping[str, Any]) -> str:

@@ -3,7 +3,7 @@
 Nothing is committed here: files that no commit names are nobody's rows. What is wrong with the data is an answer, so
 that Spark repeats nothing in vain; what may pass (a store that does not answer) is raised, and Spark tries again.
 
-The module stands alone but for `file_reader` and `table_task`: Spark carries them to executors by value.
+The module stands alone but for `conform`, `file_reader` and `table_task`: Spark carries them to executors by value.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from reconciler.pipeline import file_reader, table_task
+from reconciler.pipeline.conform import ValueProblem, conform
 from reconciler.pipeline.file_reader import FileError
 
 Unit = dict[str, Any]
@@ -55,7 +56,7 @@ def frame_job(unit: Unit) -> Callable[[Any], Iterator[Any]]:
             return
         schema = _schema(unit, with_computed=False)
         wanted = {field.name: unit["mapping"].get(field.name, field.name) for field in schema}
-        fitted = (file_reader.conform(batch, schema, wanted) for batch in batches if batch.num_rows)
+        fitted = (conform(batch, schema, wanted) for batch in batches if batch.num_rows)
         yield from _answered({**unit, "key": _partition()}, fitted)
 
     return run
@@ -102,12 +103,12 @@ def _from_lance(file: dict[str, Any], unit: Unit, schema: Any) -> Iterator[Any]:
     have = [name for name in dict.fromkeys(wanted.values()) if name in dataset.schema.names]
     scanner = dataset.scanner(
         columns=have,
-        fragments=[dataset.get_fragment(file["part"])],
+        fragments=[f for f in dataset.get_fragments() if f.fragment_id == file["part"]],
         blob_handling="all_binary",
         batch_size_bytes=file_reader.BATCH_BYTES,
     )
     for batch in scanner.to_batches():
-        yield file_reader.conform(batch, schema, wanted)
+        yield conform(batch, schema, wanted)
 
 
 def _answered(unit: Unit, batches: Iterator[Any]) -> Iterator[Any]:
@@ -135,8 +136,8 @@ def _fragments(unit: Unit, batches: Iterator[Any]) -> list[str]:
     target = lance.dataset(unit["uri"], version=unit["version"], storage_options=options)
     schema = _schema(unit, with_computed=True)
     reader = pa.RecordBatchReader.from_batches(schema, itertools.chain([first], batches))
-    written = write_fragments(reader, target, schema=schema, mode="append", storage_options=options, **unit["layout"])
-    return [json.dumps(f.to_json()) for f in written]
+    made: Any = write_fragments(reader, target, schema=schema, mode="append", storage_options=options, **unit["layout"])
+    return [json.dumps(f.to_json()) for f in made]
 
 
 class _Watched:
@@ -147,7 +148,7 @@ class _Watched:
         self._unit = unit
         self._batches = batches
         self._schema = _schema(unit, with_computed=True)
-        self.error: FileError | None = None
+        self.error: ValueError | None = None
         self.count = self.size = 0
 
     def __iter__(self) -> _Watched:
@@ -158,7 +159,7 @@ class _Watched:
             batch = next(self._batches)
             if self._unit["computed"]:
                 batch = _computed(batch, self._unit["computed"], self._schema)
-        except FileError as error:
+        except (FileError, ValueProblem) as error:
             self.error = error
             raise
         self.count += batch.num_rows
@@ -174,7 +175,7 @@ def _computed(batch: Any, expressions: dict[str, str], schema: Any) -> Any:
     try:
         made = store.scanner(columns=expressions, scan_in_order=True).to_table()
     except Exception as error:
-        raise FileError(f"a backfill expression cannot be evaluated: {error}") from error
+        raise ValueProblem(f"a backfill expression cannot be evaluated: {error}") from error
     arrays = [made.column(f.name).combine_chunks() if f.name in expressions else batch.column(f.name) for f in schema]
     whole = pa.RecordBatch.from_arrays(arrays, names=schema.names)
-    return file_reader.conform(whole, schema, {name: name for name in schema.names})
+    return conform(whole, schema, {name: name for name in schema.names})
