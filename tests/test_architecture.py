@@ -30,7 +30,7 @@ LAYERS: dict[str, frozenset[str]] = {
     "manifest": frozenset({"model", "core"}),
     "render": frozenset({"model", "core"}),
     "engine": frozenset({"model", "core", "catalog.base"}),
-    "pipeline": frozenset({"model", "core", "catalog.base"}),
+    "pipeline": frozenset({"model", "core", "catalog.base", "catalog.storage_objects"}),
     "session": frozenset({"model", "core", "catalog", "engine", "manifest", "render"}),
     "app": frozenset({"model", "core", "catalog", "engine", "manifest", "render", "session"}),
     "verbs": frozenset({"model", "core", "catalog.base", "engine", "app", "session", "pipeline"}),
@@ -44,7 +44,7 @@ PURE = frozenset({"model", "core"})
 LIBRARIES: dict[str, frozenset[str]] = {
     "manifest": frozenset({"yaml", "jsonschema", "jsonschema_rs", "pydantic", "sqlglot"}),
     "catalog": frozenset({"lance", "pyarrow", "obstore", "boto3", "botocore"}),
-    "pipeline": frozenset({"lance", "pyarrow", "numpy", "pyspark"}),
+    "pipeline": frozenset({"lance", "pyarrow", "numpy", "pyspark", "obstore"}),
 }
 
 # Standard modules without IO, clock, randomness or processes.
