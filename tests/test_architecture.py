@@ -39,6 +39,7 @@ LAYERS: dict[str, frozenset[str]] = {
             "catalog.lance_errors",
             "catalog.lance_write",
             "catalog.arrow_convert",
+            "catalog.storage_objects",
         }
     ),
     "session": frozenset({"model", "core", "catalog", "engine", "manifest", "render"}),
@@ -55,7 +56,7 @@ PURE = frozenset({"model", "core"})
 LIBRARIES: dict[str, frozenset[str]] = {
     "manifest": frozenset({"yaml", "jsonschema", "jsonschema_rs", "pydantic", "sqlglot"}),
     "catalog": frozenset({"lance", "pyarrow", "obstore", "boto3", "botocore"}),
-    "pipeline": frozenset({"lance", "pyarrow", "numpy", "pyspark"}),
+    "pipeline": frozenset({"lance", "pyarrow", "numpy", "pyspark", "obstore"}),
 }
 
 # Standard modules without IO, clock, randomness or processes.

@@ -134,6 +134,8 @@ def _to_plain(array: Any, type_: Any) -> Any:
 def _to_list(array: Any, type_: Any) -> Any:
     """Items first, by the same rules; then the lists, with every length looked at where it is fixed."""
     if pa.types.is_fixed_size_list(type_):
+        if pa.types.is_fixed_size_list(array.type) and array.type.list_size != type_.list_size:
+            raise ValueProblem(f"a list of {array.type.list_size} items, and the column has {type_.list_size}")
         lengths = pc.list_value_length(array)
         other = pc.not_equal(lengths, type_.list_size)
         if pc.any(other).as_py():

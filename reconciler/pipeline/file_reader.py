@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import io
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 import pyarrow as pa
 
@@ -22,6 +23,8 @@ from reconciler.pipeline.conform import conform
 BATCH_BYTES = 32 * 2**20
 """Of rows at a time, so that a task's memory does not grow with its files."""
 _MOST_ROWS = 2**20
+_PLACE = re.compile(r",? ?/\S+\.rs:\d+(:\d+)?")
+"""Where in its own code Lance met an error."""
 _CODECS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
 Options = Mapping[str, Any]
 """The keys of the source: `delimiter`, `header`, `quote`, `nullValues` of csv."""
@@ -90,7 +93,7 @@ def _told(uri: str) -> Iterator[None]:
     except FileError:
         raise
     except (pa.ArrowException, ValueError, OSError, ImportError) as error:
-        raise FileError(f"{uri}: {error}") from error
+        raise FileError(f"{uri}: {_PLACE.sub('', str(error))}") from error
 
 
 def is_local(uri: str) -> bool:
@@ -137,8 +140,8 @@ class _Remote(io.RawIOBase):
         from lance.file import LanceFileSession
 
         scheme, _, rest = uri.partition("://")
-        bucket, _, self._path = rest.partition("/")
-        self._session = LanceFileSession(f"{scheme}://{bucket}", dict(storage_options or {}) or None)
+        # As the session's own place every name can be written; below it, Lance would escape what it takes for odd.
+        self._session = LanceFileSession(f"{scheme}://{quote(rest)}", dict(storage_options or {}) or None)
         self._size, self._at = size, 0
 
     def readable(self) -> bool:
@@ -156,7 +159,7 @@ class _Remote(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         length = max(0, min(len(buffer), self._size - self._at))
-        data = self._session.read_range(self._path, self._at, length) if length else b""
+        data = self._session.read_range("", self._at, length) if length else b""
         if len(data) != length:
             raise OSError("the file has changed since the source was listed")
         buffer[:length] = data
