@@ -61,6 +61,8 @@ def _dataset(dataset: DatasetState | Unknown | None) -> Json:
     if dataset is None or isinstance(dataset, Unknown):
         return None if dataset is None else "unknown"
     filled: dict[str, Json] = {"data": dataset.data.digest} if dataset.data is not None else {}
+    if dataset.data is not None and not dataset.data.noted:
+        filled["noted"] = False
     return {
         **filled,
         "schema": _schema_print(dataset.fields),

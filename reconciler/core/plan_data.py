@@ -24,8 +24,11 @@ def plan_data(d: Drafter, want: DesiredTable) -> None:
     if spec is None or source is None:
         return
     record = d.dataset.data
-    if record is not None and spec.mode == "once" and not record.lost:
-        return
+    if record is not None and not record.lost:
+        if not record.noted and not _note(d, want, spec, source, record):
+            return
+        if spec.mode == "once":
+            return
     new = dict(source.files)
     if spec.mode == "append" and record is not None:
         new = {path: stamp for path, stamp in source.files.items() if record.files.get(path) != stamp}
@@ -37,6 +40,12 @@ def plan_data(d: Drafter, want: DesiredTable) -> None:
     elif record is None or (new if spec.mode == "append" else record.digest != source.digest):
         risk, word = _risk(d, change, record)
         d.propose(change, risk, _reason(spec, source, record, new), before, word)
+
+
+def _note(d: Drafter, want: DesiredTable, spec: DataSpec, source: SourceState, record: DataRecord) -> bool:
+    """The same step again, which finds its rows there."""
+    change = replace(_change(want, spec, source, {}, record), digest=record.digest, replace=False)
+    return d.propose(change, "safe", "its rows are in, but the run that brought them was cut off before it noted that")
 
 
 def _change(

@@ -45,8 +45,8 @@ def materialize(running: Running, change: MaterializeTable, place: DataPlace, co
     with claimed(place, context, Clock(stopped=running.stopped)) as held:
         record = held.record()
         after = record_after(record, change)
-        if record is not None and record == after:
-            return Written(held.claim.base, held.version)  # Another run of this step was faster.
+        if record is not None and (record.digest, record.files) == (after.digest, after.files):
+            return Written(held.claim.base, held.version)  # Another run of this step was faster, or was cut off.
         listing = _listed(source, storage, change)
         if context.tag is not None:
             keep_version(held.dataset, context.tag, held.claim.base)

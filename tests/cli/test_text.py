@@ -54,6 +54,11 @@ CHANGES: list[tuple[c.Change, Json, str]] = [
         "+ column n: int8 = 1 + 1",
     ),
     (c.RewriteColumns(("a", "t"), (FIELD,)), None, "~ column n: int64 not null"),
+    (
+        c.MaterializeTable(("a", "t"), {"format": "csv", "path": ["x", "y"]}, True, "sha256:0", {}, (FIELD,), {}),
+        None,
+        "~ rows from csv x, y",
+    ),
 ]
 
 

@@ -135,6 +135,15 @@ def test_a_lost_ledger_holds_everything_back(mode: str) -> None:
     assert "cleaned up" in step.reason
 
 
+@pytest.mark.parametrize("mode", ["once", "append", "replace-if-changed"])
+def test_rows_that_were_not_noted_are_noted_and_not_loaded_again(mode: str) -> None:
+    other = replace(SOURCE, digest="sha256:other")
+    again = change(planned(mode, replace(LOADED, noted=False), other))
+    assert (again.digest, again.files, again.replace) == (LOADED.digest, {}, False)
+    later = [s for s in planned(mode, replace(LOADED, noted=False), other).steps if s.change != again]
+    assert [s.action for s in later] == (["materialize_table"] if mode == "replace-if-changed" else [])
+
+
 def test_append_after_a_source_without_files_is_not_guessed() -> None:
     assert held(planned("append", DataRecord("sha256:token"))).blocked_by == "data_unaccounted"
 

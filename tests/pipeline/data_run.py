@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from reconciler.catalog.lance_data import RECORD_KEY
-from reconciler.cli import main
+from reconciler.cli import run
 from reconciler.pipeline import claims, write_task
 
 BEFORE, AFTER, WORKER = "before-commit", "after-commit", "in-worker"
@@ -56,4 +56,4 @@ def build_in(place: str, mark: str) -> None:
 
 if __name__ == "__main__":
     build_in(sys.argv[1], sys.argv[2])
-    sys.exit(main(sys.argv[3:]))
+    sys.exit(run(sys.argv[3:]))
