@@ -114,7 +114,8 @@ class Held:
     def _landed(self) -> Any:
         """The latest version, if a transaction since the pinned one carries this run's step."""
         latest = opened(self.place)
-        for transaction in latest.get_transactions(max(0, int(latest.version) - self.version)):
+        since = int(latest.version) - self.version
+        for transaction in latest.get_transactions(since) if since > 0 else ():  # None at all would mean some.
             names = (transaction.transaction_properties or {}) if transaction is not None else {}
             if all(names.get(key) == value for key, value in self._names().items()):
                 return latest

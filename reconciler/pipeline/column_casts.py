@@ -16,7 +16,7 @@ _UTC = ("UTC", "Etc/UTC", "GMT", "+00:00")
 _HAS_ZONE = r"(?:[Zz]|[+-]\d\d(?::?\d\d)?)$"
 _HAS_TIME = r"\d[ Tt]\d"
 SHOWN = 80
-_PROBLEMS = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError)
+_PROBLEMS: tuple[type[Exception], ...] = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError)
 
 
 class Misfit(ValueError):
@@ -35,11 +35,15 @@ def cast(values: Any, wanted: Any) -> Any:
     if types.is_dictionary(values.type):
         return cast(values.dictionary_decode(), wanted)
     if types.is_dictionary(wanted):
-        return cast(values, wanted.value_type).cast(wanted)
+        return cast(values, wanted.value_type).dictionary_encode().cast(wanted)
     if _is_text(values.type) and types.is_timestamp(wanted) and wanted.tz in _UTC:
         return _instants(values.cast(pa.string()), wanted)
     if _is_text(values.type) and types.is_time(wanted):
         return _times_of_day(values.cast(pa.string()), wanted)
+    if types.is_boolean(wanted) and _is_number(values.type):
+        return _truths(values)
+    if types.is_integer(values.type) and types.is_decimal(wanted):
+        return values.cast(pa.string()).cast(wanted)  # Arrow would ask for room for all integers.
     try:
         return values.cast(wanted)
     except pa.ArrowNotImplementedError:
@@ -51,7 +55,7 @@ def cast(values: Any, wanted: Any) -> Any:
 
 def need_cast(name: str, found: Any, wanted: Any) -> None:
     """Raises Misfit when no value of the one type has a counterpart in the other."""
-    error = _problem(pa.array([], found), wanted)
+    error = _problem(pa.nulls(1, found), wanted)
     if error is not None:
         raise Misfit(f"column {name}: {found} cannot be made {wanted}: {_line(error)}") from error
 
@@ -108,7 +112,7 @@ def _between(found: Any, wanted: Any) -> Any:
     if types.is_binary(found) or types.is_large_binary(found) or types.is_fixed_size_binary(found):
         ways = [pa.string()]
     elif all(numbers) or (any(numbers) and _counts(wanted if numbers[0] else found)):
-        ways = [pa.int64(), pa.int32()]
+        ways = [pa.int64(), pa.int32()] if not all(numbers) else [pa.float64()]
     elif _is_text(found) and types.is_duration(wanted):
         ways = [pa.int64()]
     else:
@@ -140,6 +144,15 @@ def _instants(texts: Any, wanted: Any) -> Any:
 def _times_of_day(texts: Any, wanted: Any) -> Any:
     moments = pc.binary_join_element_wise(pa.scalar("1970-01-01T"), texts, pa.scalar(""))
     return moments.cast(pa.timestamp(wanted.unit)).cast(wanted)
+
+
+def _truths(numbers: Any) -> Any:
+    """0 and 1, and no other number."""
+    whole = cast(numbers, pa.int64())
+    truths = whole.cast(pa.bool_())
+    if not truths.cast(pa.int64()).equals(whole):
+        raise pa.ArrowInvalid("only 0 and 1 are truth values")
+    return truths
 
 
 def _blobs(values: Any) -> Any:
