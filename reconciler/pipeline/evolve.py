@@ -20,8 +20,9 @@ import pyarrow as pa
 
 from reconciler.catalog.arrow_convert import from_arrow_schema, to_arrow_field
 from reconciler.catalog.base import DataPlace, WriteContext, Written
+from reconciler.catalog.lance_data import STEP_PROPERTY
 from reconciler.catalog.lance_errors import to_catalog_error, translated
-from reconciler.catalog.lance_write import field_ids, keep_version
+from reconciler.catalog.lance_write import field_ids
 from reconciler.core.fields import plain
 from reconciler.model.arrow import Field
 from reconciler.model.change import BackfillColumns, RewriteColumns
@@ -75,14 +76,14 @@ def _evolved(running: Running, change: BackfillColumns | RewriteColumns, held: H
     known: dict[int, Done] = {}
     for _ in range(ATTEMPTS):
         recipe = _recipe(held.dataset, change)
-        before = held.version
         if recipe is None:
-            return Written(before, before)
+            return Written(held.version, held.version)
         metas, schema = _merged(running, recipe, held, known)
         running.need_time()
         _need_no_index(opened(held.place), recipe)
+        before = _way_back(held)
         try:
-            with _tagged(held.dataset, tag):
+            with _tagged(held.dataset, tag, before):
                 after = held.commit(LanceOperation.Merge(metas, replaced(schema, recipe.finals)))
             return Written(before, after.version)
         except CatalogError as error:
@@ -164,17 +165,25 @@ def _need_no_index(dataset: Any, recipe: Recipe) -> None:
         )
 
 
+def _way_back(held: Held) -> int:
+    """The version before the first claim, if nothing but claims came after it: no claim is to come back with the rows.
+    Otherwise the pinned one, so that nobody's rows are lost on the way."""
+    since = held.version - held.claim.base
+    found = held.dataset.get_transactions(since) if since > 0 else []
+    claims = [t for t in found if t is not None and STEP_PROPERTY in (t.transaction_properties or {})]
+    only = len(claims) == since and all(type(t.operation).__name__ in ("UpdateConfig", "Project") for t in claims)
+    return held.claim.base if only else held.version
+
+
 @contextmanager
-def _tagged(dataset: Any, tag: str | None) -> Iterator[None]:
-    """The version right before the commit has the tag, and no other. A tag that is there already is of an attempt that
-    committed nothing: this step is one commit. It is taken away when this one does not land either."""
+def _tagged(dataset: Any, tag: str | None, version: int) -> Iterator[None]:
+    """The way back has the tag while there is something to come back from. A tag that is there already is of an attempt
+    that committed nothing: this step is one commit."""
     if tag is None:
         yield
         return
-    with translated(f"tag a version of {dataset.uri}", write=False):
-        if tag in dataset.tags.list():
-            dataset.tags.update(tag, dataset.version)
-        keep_version(dataset, tag)
+    with translated(f"tag version {version} of {dataset.uri}", write=False):
+        (dataset.tags.update if tag in dataset.tags.list() else dataset.tags.create)(tag, version)
     try:
         yield
     except CatalogError as error:

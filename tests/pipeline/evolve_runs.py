@@ -91,3 +91,44 @@ def content(uri: str, columns: Sequence[str], version: Any = None) -> str:
     for batch in lance.dataset(uri, version=version).scanner(columns=list(columns)).to_batches():
         total = checksum.add_rows(total, batch)
     return repr(total)
+
+
+def register(folder: Path, name: str = "of_texts") -> str:
+    """An installed package with functions for columns, to be put on the path."""
+    folder.mkdir()
+    (folder / f"{name}.py").write_text(FUNCTIONS)
+    info = folder / f"{name}-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    points = "".join(f"{function} = {name}:{function}\n" for function in ("vector", "size", "short", "missing"))
+    (info / "entry_points.txt").write_text(f"[reconciler.functions]\n{points}")
+    return str(folder)
+
+
+FUNCTIONS = """
+import pyarrow as pa
+import pyarrow.compute as pc
+
+ONE = 1
+
+
+def vector(batch):
+    assert batch.schema.names == ["n", "text"]
+    return pa.array([_pair(n) for n in batch.column("n").to_pylist()], pa.list_(pa.int64()))
+
+
+vector.columns = ["n", "text"]
+
+
+def _pair(n):
+    return [n, ONE]
+
+
+def size(batch):
+    assert batch.schema.names == ["id", "text", "n"]
+    return pc.utf8_length(batch.column("text"))
+
+
+def short(batch):
+    return pa.array([1])
+"""

@@ -20,6 +20,7 @@ from pipeline.evolve_runs import (
     evolve,
     field,
     fields_of,
+    register,
     rewrite,
     rows,
     written,
@@ -135,24 +136,7 @@ def test_a_backfill_that_cannot_be_done_leaves_nothing(tmp_path: Path, new: Fiel
 
 
 def test_a_registered_function_gives_the_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "of_texts.py").write_text(
-        "import pyarrow as pa\nimport pyarrow.compute as pc\n"
-        "def vector(batch):\n"
-        "    assert batch.schema.names == ['n', 'text']\n"
-        "    return pa.array([[n, 1] for n in batch.column('n').to_pylist()], pa.list_(pa.int64()))\n"
-        "vector.columns = ['n', 'text']\n"
-        "def size(batch):\n"
-        "    assert batch.schema.names == ['id', 'text', 'n']\n"
-        "    return pc.utf8_length(batch.column('text'))\n"
-        "def short(batch):\n    return pa.array([1])\n"
-    )
-    info = tmp_path / "of_texts-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: of-texts\nVersion: 1.0\n")
-    names = ("vector", "size", "short", "missing")
-    points = "".join(f"{name} = of_texts:{name}\n" for name in names)
-    (info / "entry_points.txt").write_text(f"[reconciler.functions]\n{points}")
-    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.syspath_prepend(register(tmp_path / "package", "of_plain_texts"))
     uri = written(tmp_path / "t.lance")
     new = (field("v", "fixed_size_list<float32>[2]", function="vector"), field("s", "int64", function="size"))
     evolve(uri, backfill(*new, field("sql", "int64", "id")))
@@ -197,6 +181,7 @@ def test_a_rewritten_column_takes_the_place_of_the_old_one(tmp_path: Path, optio
     assert column(uri, "text") == {**values, 50: 50}
     lance.dataset(uri).validate()
     lance.dataset(uri, version=CONTEXT.tag).restore()
+    assert lance.dataset(uri).metadata == {}, "no claim comes back"
     assert content(uri, ["id", "n"]) == before
     assert fields_of(uri)["text"] == field("text", "string")
 
