@@ -1,15 +1,12 @@
-"""Fills new columns with the Spark that is named on the command line: Spark Connect and a classic session do not go
-together in one process.
-
-    python evolve_elsewhere.py '{"remote": …}' URI
-"""
+"""New columns by SQL and by a function that the executors do not have, on whatever Spark."""
 
 from __future__ import annotations
 
-import json
 import sys
+from pathlib import Path
+from typing import Any
 
-from pipeline.evolve_runs import CONTEXT, backfill, field
+from pipeline.evolve_runs import CONTEXT, DELETED, backfill, column, field, register, written
 
 from reconciler.catalog.base import DataPlace
 from reconciler.pipeline.data_plane import Running
@@ -22,15 +19,15 @@ CHANGE = backfill(
 )
 
 
-def main() -> None:
-    where, uri = sys.argv[1:]
-    given = json.loads(where)
-    running = Running(SparkOptions(given.get("master"), given.get("remote"), tuple(given.get("conf", {}).items())))
-    try:
-        evolve(running, CHANGE, DataPlace(uri), CONTEXT)
-    finally:
-        running.close()
+def fill(spark: Any, folder: Path) -> None:
+    """In the process that has the session."""
+    sys.path.insert(0, register(folder / "package"))
+    uri = written(folder / "evolve.lance")
+    evolve(Running(SparkOptions(), _spark=spark, _slots=2), CHANGE, DataPlace(uri), CONTEXT)
 
 
-if __name__ == "__main__":
-    main()
+def expected(folder: Path) -> None:
+    uri = str(folder / "evolve.lance")
+    left = [n for n in range(40) if n not in DELETED]
+    assert column(uri, "length") == {n: None if n % 10 == 0 else len(str(n)) for n in left}
+    assert column(uri, "v") == {n: [n, 1.0] for n in left}

@@ -16,13 +16,12 @@ from typing import Any
 
 import pytest
 from cli.cli_runs import REPO, catalog, command, environment, process, table, write
-from pipeline import evolve_runs, spark_lake
+from pipeline import evolve_elsewhere, spark_lake
 from pipeline.spark_lake import only_progress
 from servers.spark import connect_server, need_java, standalone
 
 pytestmark = pytest.mark.slow
 SCRIPT = Path(__file__).with_name("read_elsewhere.py")
-EVOLVE = Path(__file__).with_name("evolve_elsewhere.py")
 
 
 def read(where: dict[str, Any], paths: list[str]) -> list[dict[str, Any]]:
@@ -34,18 +33,6 @@ def read(where: dict[str, Any], paths: list[str]) -> list[dict[str, Any]]:
     assert done.stderr == ""
     found: list[dict[str, Any]] = json.loads(done.stdout)
     return found
-
-
-def evolve(where: dict[str, Any], folder: Path) -> None:
-    """New columns by SQL and by a function that only the driver has."""
-    uri = evolve_runs.written(folder / "evolve.lance")
-    path = os.pathsep.join([str(REPO), str(REPO / "tests"), evolve_runs.register(folder / "package")])
-    script = [sys.executable, str(EVOLVE), json.dumps(where), uri]
-    done = subprocess.run(script, env=environment(PYTHONPATH=path), capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    left = [n for n in range(40) if n not in evolve_runs.DELETED]
-    assert evolve_runs.column(uri, "length") == {n: None if n % 10 == 0 else len(str(n)) for n in left}
-    assert evolve_runs.column(uri, "v") == {n: [n, 1.0] for n in left}
 
 
 def lake(folder: Path) -> list[str]:
@@ -100,10 +87,10 @@ def test_a_signal_ends_it_and_its_jvm(tmp_path: Path) -> None:
 def test_spark_connect(tmp_path: Path) -> None:
     paths = lake(tmp_path)
     with connect_server(tmp_path) as remote:
-        readings = read({"remote": remote}, paths)
-        evolve({"remote": remote}, tmp_path)
+        readings = read({"remote": remote, "evolve": str(tmp_path)}, paths)
         run = process(tmp_path, "pipeline", "verify", "m.yaml", "--remote", remote, "--format", "json")
     spark_lake.expected(readings)
+    evolve_elsewhere.expected(tmp_path)
     assert run.code == 2
     assert only_progress(run.err)
     good, twice = run.json["tables"]
@@ -114,6 +101,7 @@ def test_spark_connect(tmp_path: Path) -> None:
 def test_standalone_workers(tmp_path: Path) -> None:
     paths = lake(tmp_path)
     with standalone(tmp_path) as cluster:
-        spark_lake.expected(read({"master": cluster.master, "conf": cluster.conf}, paths))
+        where = {"master": cluster.master, "conf": cluster.conf, "evolve": str(tmp_path)}
+        spark_lake.expected(read(where, paths))
+        evolve_elsewhere.expected(tmp_path)
         assert [len(list(work.glob("app-*/*/stderr"))) for work in cluster.works] == [1, 1], "both workers took part"
-        evolve({"master": cluster.master, "conf": cluster.conf}, tmp_path)
