@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -52,7 +53,7 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Done:
-    """A fragment with its new columns. `of`: the fragment as it was without them."""
+    """A fragment with its new columns. `of`: the print of the fragment and the table's schema without them."""
 
     of: str
     meta: str
@@ -195,24 +196,26 @@ def _tagged(dataset: Any, tag: str | None, version: int) -> Iterator[None]:
 
 def _merged(running: Running, recipe: Recipe, held: Held, known: dict[int, Done]) -> tuple[list[Any], Any]:
     """All fragments of the pinned version with the new columns, and the schema that they have then. `known`: those that
-    were done for an earlier version; they are still good while the fragment and the ids of the fields are the same."""
+    were done for an earlier version; they are still good while the fragment and the schema are the same."""
     from lance.fragment import FragmentMetadata
     from lance.schema import LanceSchema
 
-    fragments = {f.fragment_id: _text(f.metadata) for f in held.dataset.get_fragments()}
+    columns = evolve_task.packed(held.dataset.lance_schema)
+    fragments = {f.fragment_id: _print(f.metadata, columns) for f in held.dataset.get_fragments()}
     if not fragments:
         return [], extended(held.dataset.lance_schema, recipe.schema)
     todo = [number for number, of in fragments.items() if number not in known or known[number].of != of]
     known.update(_computed(running, recipe, held, {number: fragments[number] for number in todo}))
-    if len({known[number].schema for number in fragments}) > 1:
+    if len({known[number].schema for number in fragments}) > 1:  # Ids that are no longer in any file are given again.
         known.update(_computed(running, recipe, held, fragments))
     metadata, *fields = known[next(iter(fragments))].schema
     schema = LanceSchema._from_protos(metadata, *(base64.b64decode(field) for field in fields))
     return [FragmentMetadata.from_json(known[number].meta) for number in fragments], schema
 
 
-def _text(metadata: Any) -> str:
-    return json.dumps(metadata.to_json(), sort_keys=True)
+def _print(metadata: Any, columns: Sequence[str]) -> str:
+    whole = json.dumps([metadata.to_json(), *columns], sort_keys=True)
+    return hashlib.sha256(whole.encode()).hexdigest()
 
 
 def _computed(running: Running, recipe: Recipe, held: Held, fragments: dict[int, str]) -> dict[int, Done]:

@@ -106,6 +106,34 @@ def test_a_column_of_somebody_else_meanwhile(tmp_path: Path, monkeypatch: pytest
     lance.dataset(uri).validate()
 
 
+def test_a_column_without_values_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No fragment changes with it, and yet the schema that was worked out before has no place for it."""
+    uri = written(tmp_path / "t.lance")
+    meanwhile(monkeypatch, lambda: lance.dataset(uri).add_columns([pa.field("theirs", pa.int8())]))
+    evolve(uri, backfill(X))
+    assert lance.dataset(uri).schema.names == ["id", "text", "n", "theirs", "x"]
+    assert column(uri, "x") == {n: 3 * n for n in LEFT}
+    assert set(column(uri, "theirs").values()) == {None}
+    lance.dataset(uri).validate()
+
+
+def test_field_ids_that_become_free_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The files of a dropped column hold its id; once they are compacted, new columns get a lower one. A fragment that
+    was not compacted is as it was, but its new file has the higher id."""
+    uri = str(tmp_path / "t.lance")
+    table = rows(30).append_column("gone", pa.array(range(30)))
+    lance.write_dataset(table.slice(0, 20), uri, max_rows_per_file=10)
+    lance.dataset(uri).drop_columns(["gone"])
+    lance.write_dataset(rows(80).slice(20), uri, mode="append")
+    compact = {"target_rows_per_fragment": 50, "materialize_deletions": False}
+    meanwhile(monkeypatch, lambda: lance.dataset(uri).optimize.compact_files(**compact))
+    running = Local()
+    evolve(uri, backfill(X), running)
+    assert running.units.count([2]) == 2, "reused at first, and then done again"
+    assert column(uri, "x") == {n: 3 * n for n in range(80)}
+    lance.dataset(uri).validate()
+
+
 def test_an_index_of_somebody_else_meanwhile_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     uri = written(tmp_path / "t.lance")
     meanwhile(monkeypatch, lambda: lance.dataset(uri).create_scalar_index("id", "BTREE"))
