@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
 import lance
+from pipeline import evolve_elsewhere
 
 from reconciler.catalog.arrow_convert import from_arrow_schema
 from reconciler.catalog.base import DataPlace
@@ -41,6 +43,8 @@ def main() -> None:
     options = SparkOptions(given.get("master"), given.get("remote"), tuple(given.get("conf", {}).items()))
     with session(options) as spark:
         print(json.dumps([shown(r) for r in read_tables(spark, sources(paths), split=int(split))]))
+        if "evolve" in given:
+            evolve_elsewhere.fill(spark, Path(given["evolve"]))
 
 
 if __name__ == "__main__":

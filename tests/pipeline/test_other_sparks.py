@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from cli.cli_runs import REPO, catalog, command, environment, process, table, write
-from pipeline import spark_lake
+from pipeline import evolve_elsewhere, spark_lake
 from pipeline.spark_lake import only_progress
 from servers.spark import connect_server, need_java, standalone
 
@@ -87,9 +87,10 @@ def test_a_signal_ends_it_and_its_jvm(tmp_path: Path) -> None:
 def test_spark_connect(tmp_path: Path) -> None:
     paths = lake(tmp_path)
     with connect_server(tmp_path) as remote:
-        readings = read({"remote": remote}, paths)
+        readings = read({"remote": remote, "evolve": str(tmp_path)}, paths)
         run = process(tmp_path, "pipeline", "verify", "m.yaml", "--remote", remote, "--format", "json")
     spark_lake.expected(readings)
+    evolve_elsewhere.expected(tmp_path)
     assert run.code == 2
     assert only_progress(run.err)
     good, twice = run.json["tables"]
@@ -100,5 +101,7 @@ def test_spark_connect(tmp_path: Path) -> None:
 def test_standalone_workers(tmp_path: Path) -> None:
     paths = lake(tmp_path)
     with standalone(tmp_path) as cluster:
-        spark_lake.expected(read({"master": cluster.master, "conf": cluster.conf}, paths))
+        where = {"master": cluster.master, "conf": cluster.conf, "evolve": str(tmp_path)}
+        spark_lake.expected(read(where, paths))
+        evolve_elsewhere.expected(tmp_path)
         assert [len(list(work.glob("app-*/*/stderr"))) for work in cluster.works] == [1, 1], "both workers took part"
