@@ -91,4 +91,6 @@ CODES: Final[dict[str, str]] = {
     "M453": "SQL that a filter cannot evaluate",
     "M454": "duplicate name of an expression",
     "M455": "row count that no table has",
+    # M46x: maintenance of a table
+    "M460": "cleanup of versions that may still be read",
 }

@@ -17,6 +17,7 @@ from reconciler.model.arrow import Field
 from reconciler.model.checks import NO_CHECKS, Checks
 from reconciler.model.desired import CatalogSpec, DesiredNamespace, DesiredTable, Management
 from reconciler.model.diagnostic import Source
+from reconciler.model.maintenance import Maintenance
 from reconciler.model.state import DESCRIPTION_KEY, EMPTY, Index, default_index_name
 
 Declared = CatalogSpec | DesiredNamespace | DesiredTable
@@ -118,6 +119,7 @@ def _table(document: Any, source: Source, columns: Columns, problems: list[Probl
         config=_frozen(spec.config),
         schema_metadata=_frozen(spec.schemaMetadata),
         checks=_checks(spec.checks, fields, problems),
+        maintenance=_maintenance(spec.maintenance, problems),
         **_common(document, problems, fields if complete else None),
     )
 
@@ -131,6 +133,17 @@ def _checks(doc: Any, fields: tuple[Field, ...] | None, problems: list[Problem])
     checks = checks_of(doc)
     check_checks(checks, fields, problems)
     return checks
+
+
+def _maintenance(doc: Any, problems: list[Problem]) -> Maintenance | None:
+    if doc is None:
+        return None
+    from reconciler.manifest.maintenance_documents import maintenance_of
+    from reconciler.manifest.maintenance_rules import check_maintenance
+
+    maintenance = maintenance_of(doc)
+    check_maintenance(maintenance, problems)
+    return maintenance
 
 
 def _index(doc: Any) -> Index:

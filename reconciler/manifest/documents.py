@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Stri
 
 from reconciler.manifest.catalog_documents import ABSENT, AnyCatalog, Element, NonEmpty, Strict, whole
 from reconciler.manifest.check_documents import ChecksDoc
+from reconciler.manifest.maintenance_documents import MaintenanceDoc
 from reconciler.model.desired import AllowWord
 
 API_VERSION = "reconciler.lance/v1"
@@ -228,6 +229,7 @@ class TableSpec(_ObjectSpec):
     config: Strings = ABSENT
     indexes: list[IndexDoc] = ABSENT
     checks: ChecksDoc = ABSENT
+    maintenance: MaintenanceDoc = ABSENT
 
 
 class TableDocument(_Document):

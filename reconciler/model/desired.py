@@ -10,6 +10,7 @@ from reconciler.model.arrow import Field
 from reconciler.model.checks import NO_CHECKS, Checks
 from reconciler.model.diagnostic import Source
 from reconciler.model.ident import Ident
+from reconciler.model.maintenance import Maintenance
 from reconciler.model.state import EMPTY, Index
 
 DEFAULT_OWNER = "default"
@@ -78,6 +79,8 @@ class DesiredTable:
     allow: tuple[str, ...] = ()
     checks: Checks = NO_CHECKS
     """Never compared with anything live, and no part of a plan."""
+    maintenance: Maintenance | None = None
+    """The same."""
 
 
 DesiredObject = DesiredNamespace | DesiredTable
