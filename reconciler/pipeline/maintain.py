@@ -115,7 +115,7 @@ class Run:
         for part, action in ((COMPACT, self._compact), (INDEXES, self._indexes), (CLEANUP, self._cleanup)):
             self.under_way = part
             chosen = [n for n, found in enumerate(self.assessed) if found.runs(part)]
-            failed = [n for n in chosen if any(r.outcome != "done" for r in self.results[n].values())]
+            failed = {n for n in chosen if any(r.outcome != "done" for r in self.results[n].values())}
             for n in failed:
                 self.results[n][part] = Result("not_run", "an earlier part was not done")
             action([n for n in chosen if n not in failed])
@@ -125,22 +125,17 @@ class Run:
         """Whoever loses against another commit is measured, decided and planned again, on the table as it is then."""
         pending: dict[int, Assessed] = {n: self.assessed[n] for n in chosen}
         for attempt in range(ATTEMPTS):
+            if not pending:
+                return
             lost = self._round(pending)
-            with ThreadPoolExecutor(THREADS) as pool:
-                again = dict(zip(lost, pool.map(lambda n: _assessed(self.subjects[n]), lost), strict=True))
             pending = {}
-            for n, found in again.items():
-                if attempt == ATTEMPTS - 1:
-                    self.results[n][COMPACT] = Result(
-                        "failed", f"conflicts with other writers, {ATTEMPTS} times: {lost[n]}"
-                    )
-                elif isinstance(found, str):
-                    self.results[n][COMPACT] = Result("failed", found)
-                elif not found.runs(COMPACT):
-                    after = {"fragments": len(found.facts.fragments), "version": found.facts.version}
-                    self.results[n][COMPACT] = Result("done", "another writer left nothing to do", after)
+            for n, found in zip(lost, assess([self.subjects[n] for n in lost]), strict=True):
+                told = f"conflicts with other writers, {ATTEMPTS} times: {lost[n]}" if attempt == ATTEMPTS - 1 else None
+                again = Result("failed", told) if told else _again(found)
+                if isinstance(again, Result):
+                    self.results[n][COMPACT] = again
                 else:
-                    pending[n] = found
+                    pending[n] = again
 
     def _round(self, pending: Mapping[int, Assessed]) -> dict[int, str]:
         """The tables that lost against another commit, with its words."""
@@ -214,6 +209,18 @@ class Run:
             self.show(Pace(part, done, len(units)))
 
 
+def _again(found: Assessed | str) -> Assessed | Result:
+    """To be compacted still, or why not."""
+    if isinstance(found, str):
+        return Result("failed", found)
+    if found.facts.claimed:
+        return Result("failed", CLAIMED)
+    if found.runs(COMPACT):
+        return found
+    after = {"fragments": len(found.facts.fragments), "version": found.facts.version}
+    return Result("done", "another writer left nothing to do", after)
+
+
 def _planned(subject: Subject, n: int, facts: Facts) -> list[Unit] | Result:
     """At the version that was measured. The key has the rows and bytes too."""
     known = {f.ident: f for f in facts.fragments}
@@ -222,6 +229,8 @@ def _planned(subject: Subject, n: int, facts: Facts) -> list[Unit] | Result:
         tasks = maintain_task.compaction_plan(dataset, _compaction(subject.want)).tasks
     except Exception as error:
         return Result("failed", _told(error))
+    if not tasks:
+        return Result("done", "Lance sees nothing to do")
     units = []
     for task in tasks:
         fragments = [known[f.id] for f in task.fragments]
