@@ -12,12 +12,14 @@ from reconciler.core.maintenance import decide, due_indexes, due_tags, due_versi
 from reconciler.model.maintained import CLEANUP, COMPACT, INDEXES, Decision, Result
 from reconciler.model.maintenance import Facts, Fragment, Maintenance
 from reconciler.pipeline import maintain_task
-from reconciler.pipeline.jobs import answers, cores
+from reconciler.pipeline.jobs import TASKS_PER_CORE, answers, cores
 from reconciler.pipeline.maintain_task import ATTEMPTS, CLAIM_KEY, CLAIMED, is_conflict, open_latest
 from reconciler.pipeline.table_task import Unit, _told
 
 THREADS = 16
 """Measuring is waiting for storage."""
+FEW = 16
+"""So many units make one job of as many tasks: nobody needs to ask Spark, by a job, how many cores it has."""
 
 
 @dataclass(frozen=True)
@@ -106,12 +108,13 @@ class Run:
     under_way: str | None = None
     """The part whose tables without a result may be worked on."""
 
+    _cores: int | None = None
+
     def __post_init__(self) -> None:
         self.results = [{} for _ in self.subjects]
 
     def run(self) -> None:
         """Raises SparkError."""
-        self._slots = cores(self.spark)
         for part, action in ((COMPACT, self._compact), (INDEXES, self._indexes), (CLEANUP, self._cleanup)):
             self.under_way = part
             chosen = [n for n, found in enumerate(self.assessed) if found.runs(part)]
@@ -120,6 +123,13 @@ class Run:
                 self.results[n][part] = Result("not_run", "an earlier part was not done")
             action([n for n in chosen if n not in failed])
         self.under_way = None
+
+    def _slots(self, units: Sequence[Unit]) -> int:
+        if len(units) <= FEW:
+            return FEW // TASKS_PER_CORE
+        if self._cores is None:
+            self._cores = cores(self.spark)
+        return self._cores
 
     def _compact(self, chosen: Sequence[int]) -> None:
         """Whoever loses against another commit is measured, decided and planned again, on the table as it is then."""
@@ -150,7 +160,7 @@ class Run:
         for n, plan in plans.items():
             if isinstance(plan, Result):
                 self.results[n][COMPACT] = plan
-        for answer in answers(self.spark, units, self._slots, maintain_task.rewrite, per_task=1):
+        for answer in answers(self.spark, units, self._slots(units), maintain_task.rewrite, per_task=1):
             n, (rows, size) = answer["key"]
             pace = replace(pace, tasks=pace.tasks + 1, rows=pace.rows + rows, bytes=pace.bytes + size)
             waiting[n] -= 1
@@ -201,7 +211,7 @@ class Run:
         judge: Callable[[int, Mapping[str, Any]], Result],
     ) -> None:
         """A unit is a table."""
-        for done, answer in enumerate(answers(self.spark, units, self._slots, work), 1):
+        for done, answer in enumerate(answers(self.spark, units, self._slots(units), work), 1):
             n, error = answer["key"], answer.get("error")
             self.results[n][part] = (
                 judge(n, answer) if error is None else Result("failed", error, answer.get("after", {}))

@@ -205,8 +205,7 @@ def test_the_readme_shows_what_it_prints(tmp_path: Path, monkeypatch: pytest.Mon
         append(path(tmp_path, name), 40 if name == "events" else 3)
     lance.dataset(str(path(tmp_path, "events"))).tags.create("training-2026-10", 12)
     later(monkeypatch, 20)
-    append(path(tmp_path, "wild"), 1)
-    printed = "".join(
+    printed = "\n".join(
         f"$ {line}\n{reconciler(tmp_path, *line.split()[1:]).out}"
         for line in re.findall(r"^\$ (.*)$", shown.group(1), re.MULTILINE)
     )
