@@ -79,6 +79,10 @@ def parser() -> Parser:
         verb = verbs.add_parser(name, help=text, description=text, allow_abbrev=False)
         _add_common(verb)
         _add_data_steps(verb)
+    text = "compact declared tables, refresh their indexes, remove old versions; only past their thresholds"
+    maintain = verbs.add_parser("maintain", help=text, description=text, allow_abbrev=False)
+    _add_common(maintain)
+    _add_maintain(maintain)
     return top
 
 
@@ -106,6 +110,15 @@ def _add_verify(to: Parser) -> None:
     _add_spark(to)
     to.add_argument("--dry-run", action="store_true", help="show what would be checked; start no Spark")
     to.add_argument("--format", choices=["text", "json", "junit"], default="text", help="default: text")
+    to.add_argument("-o", "--output", metavar="FILE", help="write the result there instead of to stdout")
+
+
+def _add_maintain(to: Parser) -> None:
+    _add_paths(to)
+    _add_scope(to)
+    _add_spark(to)
+    to.add_argument("--dry-run", action="store_true", help="show what would be done, and why; start no Spark")
+    _add_format(to)
     to.add_argument("-o", "--output", metavar="FILE", help="write the result there instead of to stdout")
 
 

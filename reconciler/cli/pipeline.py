@@ -11,27 +11,57 @@ from reconciler.cli.report_file import ReportFile
 from reconciler.model.report import EXIT_CODES, Report
 from reconciler.model.verification import Verification
 from reconciler.render import as_json, text
+from reconciler.render.maintained import maintained_text
 from reconciler.render.verification import verification_junit, verification_text
+from reconciler.verbs import maintain as maintaining
 from reconciler.verbs import verify as verifying
 from reconciler.verbs.data_steps import DataRequest, plan_data_steps
 
-OK, ERROR, DIFFERS, PARTLY = 0, 1, 2, 5
+OK, ERROR, DIFFERS, PARTLY, INTERRUPTED = 0, 1, 2, 5, 130
 
 
 def verify(args: argparse.Namespace, out: Output) -> int:
-    if args.output is not None and not Path(args.output).parent.is_dir():
-        raise app.Failure(f"cannot write {args.output}: create the folder {Path(args.output).parent} first")
+    _need_folder(args)
     request = verifying.VerifyRequest(_what(args), _spark(args), args.against, args.dry_run)
     found, warnings = verifying.verify(request, out.session)
     out.diagnostics(warnings)
-    shown = _as(found, args.format)
+    _give(_as(found, args.format), args, out)
+    if found.nothing_read:
+        return ERROR
+    return DIFFERS if found.count(False) else OK
+
+
+def maintain(args: argparse.Namespace, out: Output) -> int:
+    _need_folder(args)
+    found, warnings = maintaining.maintain(
+        maintaining.MaintainRequest(_what(args), _spark(args), args.dry_run), out.session
+    )
+    out.diagnostics(warnings)
+    shown = as_json.dumped(found.to_json()) if args.format == "json" else maintained_text(found)
+    try:
+        _give(shown, args, out)
+    except app.Failure as error:
+        if not found.changed:
+            raise
+        out.say(f"warning: {error.message}; the result goes to stdout")
+        out.result(shown)
+        return PARTLY
+    if found.interrupted:
+        return INTERRUPTED
+    return (PARTLY if found.changed else ERROR) if found.failed else OK
+
+
+def _need_folder(args: argparse.Namespace) -> None:
+    """Before the work, not after it."""
+    if args.output is not None and not Path(args.output).parent.is_dir():
+        raise app.Failure(f"cannot write {args.output}: create the folder {Path(args.output).parent} first")
+
+
+def _give(shown: str, args: argparse.Namespace, out: Output) -> None:
     if args.output is None:
         out.result(shown)
     else:
         app.write_file(Path(args.output), shown)
-    if found.nothing_read:
-        return ERROR
-    return DIFFERS if found.count(False) else OK
 
 
 def materialize(args: argparse.Namespace, out: Output) -> int:

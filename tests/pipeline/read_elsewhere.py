@@ -1,5 +1,6 @@
 """Reads datasets with the Spark that is named on the command line and prints what it found: Spark Connect and a
-classic session do not go together in one process.
+classic session do not go together in one process. With `"maintain": FOLDER` the tables of `m.yaml` there are maintained
+afterwards, in the same session, and a second line says how.
 
     python read_elsewhere.py '{"remote": …}' SPLIT PATH...
 """
@@ -8,10 +9,12 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import lance
+from cli.cli_runs import reconciler
 from pipeline import evolve_elsewhere
 
 from reconciler.catalog.arrow_convert import from_arrow_schema
@@ -19,6 +22,7 @@ from reconciler.catalog.base import DataPlace
 from reconciler.model.checks import Checks
 from reconciler.pipeline.session import SparkOptions, session
 from reconciler.pipeline.verify import Reading, Source, read_tables
+from reconciler.verbs import tables
 
 CHECKS = Checks(not_null=("id",), unique=(("id",),))
 
@@ -45,6 +49,10 @@ def main() -> None:
         print(json.dumps([shown(r) for r in read_tables(spark, sources(paths), split=int(split))]))
         if "evolve" in given:
             evolve_elsewhere.fill(spark, Path(given["evolve"]))
+        if "maintain" in given:
+            tables.session = lambda options: nullcontext(spark)  # type: ignore[assignment]
+            run = reconciler(Path(given["maintain"]), "pipeline", "maintain", "m.yaml", "--format", "json")
+            print(json.dumps({"code": run.code, "out": run.out, "err": run.err}))
 
 
 if __name__ == "__main__":

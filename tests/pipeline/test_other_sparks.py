@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli.cli_runs import REPO, catalog, command, environment, process, table, write
+from cli.cli_runs import REPO, Run, catalog, command, environment, process, reconciler, table, write
 from pipeline import evolve_elsewhere, spark_lake
 from pipeline.spark_lake import only_progress
+from pipeline.test_checksum import of_dataset
 from servers.spark import connect_server, need_java, standalone
 
 pytestmark = pytest.mark.slow
@@ -31,7 +32,9 @@ def read(where: dict[str, Any], paths: list[str]) -> list[dict[str, Any]]:
     done = subprocess.run(script, env=environment(PYTHONPATH=path), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
-    found: list[dict[str, Any]] = json.loads(done.stdout)
+    found: list[dict[str, Any]] = json.loads(done.stdout.splitlines()[0])
+    if "maintain" in where:
+        maintained(Run(**json.loads(done.stdout.splitlines()[1])))
     return found
 
 
@@ -41,8 +44,19 @@ def lake(folder: Path) -> list[str]:
     vector = '{name: vector, type: "fixed_size_list<float32>[2]"}'
     schema = f"[{{name: id, type: int64}}, {{name: text, type: string}}, {vector}]"
     names = ("good", "twice")
-    write(folder, catalog(), *(table(name, schema=schema, spec="checks: {unique: [id]}") for name in names))
-    return spark_lake.two_tables(folder / "lake")
+    spec = "checks: {unique: [id]}\n  maintenance: {compact: {targetRowsPerFragment: 20, minSmallFragments: 4}}"
+    write(folder, catalog(), *(table(name, schema=schema, spec=spec) for name in names))
+    paths = spark_lake.two_tables(folder / "lake")
+    assert reconciler(folder, "apply", "m.yaml", "--yes", "--adopt").code == 0
+    return paths
+
+
+def maintained(run: Run) -> None:
+    """Both tables had four fragments; there were two tasks for each."""
+    assert run.code == 0, run.err
+    assert only_progress(run.err)
+    found = [part for row in run.json["tables"] for part in row["parts"] if part["outcome"]]
+    assert [(p["part"], p["outcome"], p["after"]["fragments"]) for p in found] == [("compact", "done", 2)] * 2
 
 
 def java_of(parent: int) -> int | None:
@@ -89,6 +103,8 @@ def test_spark_connect(tmp_path: Path) -> None:
     with connect_server(tmp_path) as remote:
         readings = read({"remote": remote, "evolve": str(tmp_path)}, paths)
         run = process(tmp_path, "pipeline", "verify", "m.yaml", "--remote", remote, "--format", "json")
+        maintained(process(tmp_path, "pipeline", "maintain", "m.yaml", "--remote", remote, "--format", "json"))
+    assert [of_dataset(Path(path)) for path in paths] == [r["checksum"] for r in readings]
     spark_lake.expected(readings)
     evolve_elsewhere.expected(tmp_path)
     assert run.code == 2
@@ -101,7 +117,11 @@ def test_spark_connect(tmp_path: Path) -> None:
 def test_standalone_workers(tmp_path: Path) -> None:
     paths = lake(tmp_path)
     with standalone(tmp_path) as cluster:
-        where = {"master": cluster.master, "conf": cluster.conf, "evolve": str(tmp_path)}
-        spark_lake.expected(read(where, paths))
+        where = {
+            "master": cluster.master, "conf": cluster.conf, "evolve": str(tmp_path), "maintain": str(tmp_path),
+        }  # fmt: skip
+        readings = read(where, paths)
         evolve_elsewhere.expected(tmp_path)
         assert [len(list(work.glob("app-*/*/stderr"))) for work in cluster.works] == [1, 1], "both workers took part"
+    spark_lake.expected(readings)
+    assert [of_dataset(Path(path)) for path in paths] == [r["checksum"] for r in readings]
