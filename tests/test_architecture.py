@@ -30,7 +30,7 @@ LAYERS: dict[str, frozenset[str]] = {
     "manifest": frozenset({"model", "core"}),
     "render": frozenset({"model", "core"}),
     "engine": frozenset({"model", "core", "catalog.base"}),
-    "pipeline": frozenset({"model", "core", "catalog.base"}),
+    "pipeline": frozenset({"model", "core", "catalog.base", "catalog.registry", "engine.redact"}),
     "session": frozenset({"model", "core", "catalog", "engine", "manifest", "render"}),
     "app": frozenset({"model", "core", "catalog", "engine", "manifest", "render", "session"}),
     "verbs": frozenset({"model", "core", "catalog.base", "engine", "app", "session", "pipeline"}),

@@ -72,7 +72,25 @@ def parser() -> Parser:
     verify = verbs.add_parser("verify", help=text, description=text, allow_abbrev=False)
     _add_common(verify)
     _add_verify(verify)
+    text = "record what is in the catalogs; with --diff exit 2 when they differ from the manifests"
+    inventory = verbs.add_parser("inventory", help=text, description=text, allow_abbrev=False)
+    _add_common(inventory)
+    _add_inventory(inventory)
     return top
+
+
+def _add_inventory(to: Parser) -> None:
+    _add_paths(to)
+    _add_scope(to)
+    to.add_argument("--history", metavar="URI", required=True, help="the Lance table that the rows are appended to")
+    to.add_argument("--history-option", action="append", default=[], type=_variable, metavar="KEY=VALUE",
+                    help="storage option of the history; the value may be ${env:NAME} or ${file:PATH}")  # fmt: skip
+    to.add_argument("--diff", action="store_true", help="compare with the manifests, as `plan` does")
+    to.add_argument("--report", metavar="FILE.html", help="write a page about all runs of the history")
+    _add_spark(to)
+    to.add_argument("--dry-run", action="store_true", help="list the catalogs; start no Spark, write nothing")
+    _add_format(to)
+    to.add_argument("-o", "--output", metavar="FILE", help="write the result there instead of to stdout")
 
 
 def _add_verify(to: Parser) -> None:

@@ -9,7 +9,10 @@ from reconciler import app
 from reconciler.cli.output import Output
 from reconciler.model.verification import Verification
 from reconciler.render import as_json
+from reconciler.render.inventory import inventory_json, inventory_text
+from reconciler.render.inventory_page import inventory_page
 from reconciler.render.verification import verification_junit, verification_text
+from reconciler.verbs import inventory as taking
 from reconciler.verbs import verify as verifying
 
 OK, ERROR, DIFFERS = 0, 1, 2
@@ -29,6 +32,30 @@ def verify(args: argparse.Namespace, out: Output) -> int:
     if found.nothing_read:
         return ERROR
     return DIFFERS if found.count(False) else OK
+
+
+def inventory(args: argparse.Namespace, out: Output) -> int:
+    for file in (args.output, args.report):
+        if file is not None and not Path(file).parent.is_dir():
+            raise app.Failure(f"cannot write {file}: create the folder {Path(file).parent} first")
+    options = dict(args.history_option)
+    request = taking.InventoryRequest(
+        _what(args), _spark(args), args.history, options, args.diff, args.report is not None, args.dry_run
+    )
+    done = taking.inventory(request, out.session)
+    out.diagnostics(done.warnings)
+    found = done.found
+    if done.page is not None:
+        app.write_file(Path(args.report), inventory_page(done.page))
+    text = inventory_json(found) if args.format == "json" else inventory_text(found, out.color)
+    if args.output is None:
+        out.result(text)
+    else:
+        app.write_file(Path(args.output), text)
+    if found.nothing_read:
+        return ERROR
+    differs = found.diff is not None and (found.diff.has_changes or bool(found.diff.orphans))
+    return DIFFERS if differs or found.unread else OK
 
 
 def _what(args: argparse.Namespace) -> app.Request:

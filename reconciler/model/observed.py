@@ -97,6 +97,16 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Tables that are live and in no snapshot, because no plan changes them and none depends on which they are: they
+    are as declared, or nobody declares them and they are not ours."""
+
+    tables: int = 0
+    owned: int = 0
+    """So many of them are ours."""
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """One catalog as observed."""
 
@@ -113,6 +123,7 @@ class Snapshot:
     """Of the tables read in detail: the locations that a manifest has to give, because no rule leads to them."""
     unsupported: tuple[Unsupported, ...] = ()
     """What this service cannot do, beyond what is known of its type."""
+    left_out: LeftOut = LeftOut()
 
     def refuses(self, change: Change) -> str | None:
         """As `Capabilities.refuses`, by the service's own word."""

@@ -11,6 +11,7 @@ import contextlib
 import importlib.util
 import logging
 import os
+import re
 import shutil
 import signal
 import socket
@@ -183,6 +184,9 @@ def _last_lines(log: Path) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """Of a Spark error: the rest is the stack of another machine."""
+    """Of a Spark error: the rest is the stack of another machine. Of one in Python there, what was raised."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    raised = [line for line in lines if re.match(r"[A-Za-z_][\w.]*(Error|Exception|Interrupt): ", line)]
+    if raised and "Python worker" in lines[0]:
+        return raised[-1]
     return lines[0] if lines else type(error).__name__
