@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -68,12 +69,13 @@ class CatalogTask:
     def opened(self) -> Catalog:
         """Raises CatalogError."""
         spec = CatalogSpec(self.name, self.type, {}, Management(), Source(""))
-        for folder in self.folders:
+        for folder in (*self.folders, *([self.start] if self.start else [])):
             if not os.path.isdir(folder):
                 what = f"the executors do not see {folder}: the catalog has to be on storage that they share"
                 raise CatalogError(Code.SERVICE_UNAVAILABLE, what)
         try:
-            return self.connect(spec, self.options)
+            with _starting_in(self.start) if self.start else nullcontext():
+                return self.connect(spec, self.options)
         except ImportError as error:
             what = (
                 f"the executors lack a library for catalogs of type {self.type} ({error}): install it in their Python"
@@ -96,12 +98,15 @@ class Keep:
 
 
 @contextmanager
-def _starting_in(tasks: Sequence[CatalogTask]) -> Iterator[None]:
-    """The process of an executor does one task at a time, and others may be somebody else's."""
-    start = next((task.start for task in tasks if task.start and os.path.isdir(task.start)), None)
+def _starting_in(folder: str) -> Iterator[None]:
+    """For as long as it takes to open a catalog, which makes its paths absolute: the process does one task at a time,
+    but the next may be somebody else's. Spark may have put our code on the path relative to where the process is."""
     before = os.getcwd()
-    if start is not None:
-        os.chdir(start)
+    sys.path[:] = [os.path.abspath(entry) for entry in sys.path]
+    for name, module in [*sys.modules.items()]:
+        if name.partition(".")[0] == "reconciler" and hasattr(module, "__path__"):
+            module.__path__ = [os.path.abspath(entry) for entry in module.__path__]
+    os.chdir(folder)
     try:
         yield
     finally:
@@ -120,9 +125,8 @@ def listing(tasks: Sequence[CatalogTask], targets: Sequence[str], asked: Sequenc
     """Every table of these catalogs, and where a listing could not be finished. Rows as LISTED."""
 
     def run(batches: Iterable[Any]) -> Iterator[Any]:
-        with _starting_in(tasks):
-            for number in _numbers(batches):
-                yield from _batches(_listed(tasks[number], targets, asked), LISTED)
+        for number in _numbers(batches):
+            yield from _batches(_listed(tasks[number], targets, asked), LISTED)
 
     return run
 
@@ -154,7 +158,6 @@ def reading(tasks: Sequence[CatalogTask]) -> Callable[..., Any]:
 
     def run(batches: Iterable[Any]) -> Iterator[Any]:
         with ExitStack() as stack:
-            stack.enter_context(_starting_in(tasks))
             open_: dict[str, _Reader] = {}
             for batch in batches:
                 rows = batch.to_pylist()
@@ -248,9 +251,8 @@ def looking(task: CatalogTask, scope: Scope, keep: Keep) -> Callable[..., Any]:
     """What a plan has to know of a catalog, as parcels: observations, then how much was left out; or the error."""
 
     def run(batches: Iterable[Any]) -> Iterator[Any]:
-        with _starting_in([task]):
-            for _ in _numbers(batches):
-                yield from _batches(((packed(seen),) for seen in _looked(task, scope, keep)), "parcel binary")
+        for _ in _numbers(batches):
+            yield from _batches(((packed(seen),) for seen in _looked(task, scope, keep)), "parcel binary")
 
     return run
 

@@ -52,13 +52,16 @@ def figures(spark: Any, history: History) -> dict[str, Any]:
     """Raises SparkError."""
     register(spark, history.options)
     fleet = done(lambda: spark.read.format(NAME).option("history", history.uri).load())
-    fleet.createOrReplaceTempView("fleet")
+    fleet.persist().createOrReplaceTempView("fleet")  # Four questions, one read.
     lists = {
         "biggest": _LATEST.format(column="bytes", most=LONGEST_LIST),
         "small": _LATEST.format(column="small_fragments", most=LONGEST_LIST),
         "growing": _GROWING.format(most=LONGEST_LIST),
     }
-    return {"runs": _rows(spark, _RUNS.format(most=MOST_RUNS)), **{k: _rows(spark, sql) for k, sql in lists.items()}}
+    try:
+        return {k: _rows(spark, sql) for k, sql in {"runs": _RUNS.format(most=MOST_RUNS), **lists}.items()}
+    finally:
+        fleet.unpersist()
 
 
 def _rows(spark: Any, sql: str) -> Sequence[dict[str, Any]]:

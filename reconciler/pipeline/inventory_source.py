@@ -1,38 +1,30 @@
 """The history of a fleet as a table of Spark: `spark.read.format("reconciler_inventory").option("history", URI)`.
 
-The version is pinned when the table is named, so that all the processes that plan and read it agree. Conditions on
-`catalog`, `run`, `kind` and `id` (also prefixes of it) are left to Lance. The module stands alone: Spark carries it by
-value to processes that have pylance and nothing of this program.
+The version is pinned when the table is named, so that all the processes that plan and read it agree. The module stands
+alone: Spark carries it by value to processes that have pylance and nothing of this program.
+
+What to read is chosen by options, not by `pushFilters`: Spark 4.3 keeps the filters of one use of a table for its other
+uses, in the same query even, and gives wrong rows (`SELECT … WHERE a UNION ALL SELECT … WHERE b` reads one of the two).
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from pyspark import cloudpickle
-from pyspark.sql.datasource import (
-    DataSource,
-    DataSourceReader,
-    EqualTo,
-    Filter,
-    In,
-    InputPartition,
-    StringStartsWith,
-)
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 NAME = "reconciler_inventory"
-PUSHED = ("catalog", "run", "kind", "id")
-MOST_PARTITIONS = 32
+MOST_PARTITIONS = 8
 
 
 def register(spark: Any, storage_options: Mapping[str, str] | None = None) -> None:
-    """Makes the format known to a session, and lets Spark hand conditions to it. The storage options travel with the
-    code: what is given as an option of the format, Spark shows in plans and logs."""
+    """Makes the format known to a session. The storage options travel with the code: what is given as an option of
+    the format, Spark shows in plans and logs."""
     cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
-    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
     spark.dataSource.register(type("Source", (InventorySource,), {"storage": dict(storage_options or {})}))
 
 
@@ -46,7 +38,8 @@ class Part(InputPartition):
 
 
 class InventorySource(DataSource):
-    """Options: `history`, and `version` for an older one."""
+    """Options: `history`; `version` for an older one; `catalog`, `run` and `prefix` (of identifiers) for a part: Lance
+    reads no more than that."""
 
     storage: ClassVar[Mapping[str, str]] = {}
 
@@ -56,6 +49,7 @@ class InventorySource(DataSource):
             raise ValueError('say where the history is: .option("history", URI)')
         self._uri: str = options["history"]
         self._storage = dict(self.storage)
+        self._filter = chosen(options.get("catalog"), options.get("run"), options.get("prefix"))
         self._version: int = _opened(self._uri, self._storage, options.get("version")).version
 
     @classmethod
@@ -68,22 +62,14 @@ class InventorySource(DataSource):
         return from_arrow_schema(_opened(self._uri, self._storage, self._version).schema)
 
     def reader(self, schema: Any) -> Reader:
-        return Reader(self._uri, self._storage, self._version, [*schema.fieldNames()])
+        return Reader((self._uri, self._storage, self._version), [*schema.fieldNames()], self._filter)
 
 
 class Reader(DataSourceReader):
-    def __init__(self, uri: str, storage: dict[str, str], version: int, columns: list[str]) -> None:
-        self._where = (uri, storage, version)
+    def __init__(self, where: tuple[str, dict[str, str], int], columns: list[str], chosen: str | None) -> None:
+        self._where = where
         self._columns = columns
-        self.pushed: list[str] = []
-
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        for one in filters:
-            text = condition(one)
-            if text is None:
-                yield one
-            else:
-                self.pushed.append(text)
+        self._filter = chosen
 
     def partitions(self) -> Sequence[InputPartition]:
         ids = [f.fragment_id for f in _opened(*self._where).get_fragments()]
@@ -94,24 +80,15 @@ class Reader(DataSourceReader):
         dataset = _opened(*self._where)
         fragments = [dataset.get_fragment(i) for i in partition.fragments]
         if fragments:
-            chosen = " AND ".join(f"({text})" for text in self.pushed) or None
-            yield from dataset.scanner(self._columns, filter=chosen, fragments=fragments).to_batches()
+            yield from dataset.scanner(self._columns, filter=self._filter, fragments=fragments).to_batches()
 
 
-def condition(of: Filter) -> str | None:
-    """In the words of Lance; None when Spark has to look itself."""
-    path: tuple[str, ...] = getattr(of, "attribute", ())
-    column = path[0] if len(path) == 1 else ""
-    if column not in PUSHED:
-        return None
-    match of:
-        case EqualTo(value=str(value)):
-            return f"{column} = {_quoted(value)}"
-        case StringStartsWith(value=str(value)):
-            return f"starts_with({column}, {_quoted(value)})"
-        case In(value=values) if values and all(isinstance(v, str) for v in values):
-            return f"{column} IN ({', '.join(_quoted(v) for v in values)})"
-    return None
+def chosen(catalog: str | None, run: str | None, prefix: str | None) -> str | None:
+    """In the words of Lance. The row of a catalog has no identifier, and no prefix finds it."""
+    parts = [f"{name} = {_quoted(value)}" for name, value in (("catalog", catalog), ("run", run)) if value is not None]
+    if prefix is not None:
+        parts.append(f"starts_with(id, {_quoted(prefix)})")
+    return " AND ".join(parts) or None
 
 
 def _quoted(text: str) -> str:

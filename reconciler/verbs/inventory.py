@@ -163,6 +163,8 @@ def _run(
         version = _recorded(history, run, now, rows, catalogs, diff, targets, spark)
     except HistoryError as error:
         raise app.Failure(at.redactor.text(str(error))) from error
+    finally:
+        rows.unpersist()
     if failure is not None:
         raise failure
     page = _page(spark, history) if request.report else None

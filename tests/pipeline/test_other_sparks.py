@@ -14,8 +14,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import lance
 import pytest
-from cli.cli_runs import REPO, catalog, command, environment, process, table, write
+from cli.cli_runs import REPO, catalog, command, environment, process, reconciler, table, write
 from pipeline import spark_lake
 from pipeline.spark_lake import only_progress
 from servers.spark import connect_server, need_java, standalone
@@ -84,9 +85,26 @@ def test_a_signal_ends_it_and_its_jvm(tmp_path: Path) -> None:
     until(lambda: not Path(f"/proc/{java}").exists())
 
 
+def taken(folder: Path, *where: str) -> None:
+    """The catalogs are read there by classes that came with the run."""
+    words = ("pipeline", "inventory", "m.yaml", "--history", "history.lance", "--diff", "--report", "page.html")
+    run = process(folder, *words, *where, "--format", "json")
+    assert run.code == 0, run.err
+    planned = reconciler(folder, "plan", "m.yaml", "--format", "json")
+    assert run.json["diff"] == planned.json
+    assert [o["object"]["id"] for o in planned.json["unowned"]] == [["good"], ["twice"]]
+    rows = lance.dataset(folder / "history.lance").to_table().to_pylist()
+    assert {r["id"]: (r["rows"], r["fragments"], r["error"]) for r in rows if r["kind"] == "Table"} == {
+        "good": (spark_lake.LARGE, 4, None),
+        "twice": (spark_lake.LARGE, 4, None),
+    }
+    assert "lake:twice" in (folder / "page.html").read_text()
+
+
 def test_spark_connect(tmp_path: Path) -> None:
     paths = lake(tmp_path)
     with connect_server(tmp_path) as remote:
+        taken(tmp_path, "--remote", remote)
         readings = read({"remote": remote}, paths)
         run = process(tmp_path, "pipeline", "verify", "m.yaml", "--remote", remote, "--format", "json")
     spark_lake.expected(readings)
@@ -100,5 +118,7 @@ def test_spark_connect(tmp_path: Path) -> None:
 def test_standalone_workers(tmp_path: Path) -> None:
     paths = lake(tmp_path)
     with standalone(tmp_path) as cluster:
+        conf = [word for key, value in cluster.conf.items() for word in ("--conf", f"{key}={value}")]
+        taken(tmp_path, "--master", cluster.master, *conf)
         spark_lake.expected(read({"master": cluster.master, "conf": cluster.conf}, paths))
-        assert [len(list(work.glob("app-*/*/stderr"))) for work in cluster.works] == [1, 1], "both workers took part"
+        assert [len(list(work.glob("app-*/*/stderr"))) for work in cluster.works] == [2, 2], "both workers took part"
