@@ -59,7 +59,14 @@ def joined(listed: Any, declared: Any) -> Any:
 
 def read_frame(spark: Any, both: Any, tasks: Sequence[CatalogTask]) -> Any:
     """Kept: the catalogs are read once, whatever is asked of the rows afterwards."""
-    return both.repartition(cores(spark) * TASKS_PER_CORE).mapInArrow(fleet_task.reading(tasks), READ).persist()
+    return both.repartition(few_tasks(spark)).mapInArrow(fleet_task.reading(tasks), READ).persist()
+
+
+def few_tasks(spark: Any) -> int:
+    """How many parts a fleet is worth; the joins of this session get as many."""
+    count = cores(spark) * TASKS_PER_CORE
+    spark.conf.set("spark.sql.shuffle.partitions", str(count))
+    return count
 
 
 def doubts(rows: Any, several: bool) -> Iterator[Doubt]:

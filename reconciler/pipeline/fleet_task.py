@@ -126,7 +126,7 @@ def listing(tasks: Sequence[CatalogTask], targets: Sequence[str], asked: Sequenc
 
     def run(batches: Iterable[Any]) -> Iterator[Any]:
         for number in _numbers(batches):
-            yield from _batches(_listed(tasks[number], targets, asked), LISTED)
+            yield from row_batches(_listed(tasks[number], targets, asked), LISTED)
 
     return run
 
@@ -166,7 +166,7 @@ def reading(tasks: Sequence[CatalogTask]) -> Callable[..., Any]:
                         open_[name] = stack.enter_context(closing(_Reader(known[name])))
                     mine = [r for r in rows if r["catalog"] == name]
                     for start in range(0, len(mine), ROWS_AT_A_TIME):
-                        yield from _batches(open_[name].rows(mine[start : start + ROWS_AT_A_TIME]), READ)
+                        yield from row_batches(open_[name].rows(mine[start : start + ROWS_AT_A_TIME]), READ)
 
     return run
 
@@ -252,7 +252,7 @@ def looking(task: CatalogTask, scope: Scope, keep: Keep) -> Callable[..., Any]:
 
     def run(batches: Iterable[Any]) -> Iterator[Any]:
         for _ in _numbers(batches):
-            yield from _batches(((packed(seen),) for seen in _looked(task, scope, keep)), "parcel binary")
+            yield from row_batches(((packed(seen),) for seen in _looked(task, scope, keep)), "parcel binary")
 
     return run
 
@@ -306,7 +306,7 @@ def arrow_schema(layout: str) -> Any:
     return pa.schema([(name, _TYPES[kind]) for name, kind in (part.split() for part in layout.split(", "))])
 
 
-def _batches(rows: Iterable[tuple[Any, ...]], layout: str) -> Iterator[Any]:
+def row_batches(rows: Iterable[tuple[Any, ...]], layout: str) -> Iterator[Any]:
     schema, some = arrow_schema(layout), []
     for row in rows:
         some.append(row)

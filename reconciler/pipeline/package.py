@@ -28,11 +28,11 @@ def add_package(spark: Any, folder: Path) -> None:
 
 
 def _zipped(folder: Path) -> Path:
-    """The same bytes each time: Spark refuses a second file of one name and another content."""
+    """The code alone, and the same bytes each time: Spark refuses a second file of one name and another content."""
     root = Path(reconciler.__file__).parent
     made = folder / "package.zip"
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as file:
-        for path in sorted(p for p in root.rglob("*") if p.suffix in (".py", ".json")):
+        for path in sorted(root.rglob("*.py")):
             entry = zipfile.ZipInfo(path.relative_to(root.parent).as_posix(), _EPOCH)
             file.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
     return made.rename(folder / f"reconciler-{hashlib.sha256(made.read_bytes()).hexdigest()[:16]}.zip")

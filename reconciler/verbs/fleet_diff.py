@@ -19,6 +19,7 @@ from reconciler.model.plan import Plan
 from reconciler.model.state import TableState
 
 if TYPE_CHECKING:
+    from reconciler.pipeline.fleet import Doubt
     from reconciler.pipeline.fleet_task import CatalogTask
     from reconciler.session import Session
 
@@ -47,13 +48,27 @@ def compared(
     spark: Any, rows: Any, desired: Desired, tasks: Sequence[CatalogTask], options: app.PlanOptions, at: Session
 ) -> Plan:
     """What `plan` would say. Raises Failure as it does."""
-    from reconciler.pipeline.fleet import Doubt, doubts
+    from reconciler.pipeline.fleet import doubts
 
-    found: list[Doubt] = list(doubts(rows, len(tasks) > 1))
-    capabilities = app.capabilities_of(desired, [t.name for t in tasks])
+    found = list(doubts(rows, len(tasks) > 1))
     doubtful = {t.name: {d.ident for d in found if d.catalog == t.name} for t in tasks}
     watched = {t.name: watch(desired, t.name) for t in tasks}
     smaller = only(desired, {n: _either(doubtful[n], watched[n]) for n in doubtful})
+    return looked_at(spark, found, smaller, watched, tasks, options, at)
+
+
+def looked_at(
+    spark: Any,
+    found: Sequence[Doubt],
+    smaller: Desired,
+    watched: Mapping[str, Watch],
+    tasks: Sequence[CatalogTask],
+    options: app.PlanOptions,
+    at: Session,
+) -> Plan:
+    """The plan for `smaller`, the manifests of what is in doubt, on what a scan with those in detail shows."""
+    capabilities = app.capabilities_of(smaller, [t.name for t in tasks])
+    doubtful = {t.name: {d.ident for d in found if d.catalog == t.name} for t in tasks}
     lost = any(not d.live for d in found)
     places = {d.place for d in found if d.place is not None} | (places_wanted(smaller, capabilities) if lost else set())
     while True:

@@ -87,7 +87,7 @@ def test_a_signal_ends_it_and_its_jvm(tmp_path: Path) -> None:
 
 def taken(folder: Path, *where: str) -> None:
     """The catalogs are read there by classes that came with the run."""
-    words = ("pipeline", "inventory", "m.yaml", "--history", "history.lance", "--diff", "--report", "page.html")
+    words = ("pipeline", "inventory", "m.yaml", "--history", "history.lance", "--diff")
     run = process(folder, *words, *where, "--format", "json")
     assert run.code == 0, run.err
     planned = reconciler(folder, "plan", "m.yaml", "--format", "json")
@@ -98,13 +98,13 @@ def taken(folder: Path, *where: str) -> None:
         "good": (spark_lake.LARGE, 4, None),
         "twice": (spark_lake.LARGE, 4, None),
     }
-    assert "lake:twice" in (folder / "page.html").read_text()
 
 
 def test_spark_connect(tmp_path: Path) -> None:
     paths = lake(tmp_path)
     with connect_server(tmp_path) as remote:
-        taken(tmp_path, "--remote", remote)
+        taken(tmp_path, "--remote", remote, "--report", "page.html")
+        assert "lake:twice" in (tmp_path / "page.html").read_text()
         readings = read({"remote": remote}, paths)
         run = process(tmp_path, "pipeline", "verify", "m.yaml", "--remote", remote, "--format", "json")
     spark_lake.expected(readings)
