@@ -6,7 +6,7 @@ it is not ours. In every doubt it is not left out: then the planner itself compa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
 from reconciler.core.draft import Context
@@ -41,6 +41,12 @@ def settled_print(spec: CatalogSpec, want: DesiredTable, capabilities: Capabilit
         return None
     assert isinstance(end.state, TableState)
     return fingerprint(end if want.location is not None else without_location(end.state))
+
+
+def in_doubt(settled: str | None, prints: Collection[str | None], declared: bool, ours: bool) -> bool:
+    """Has the planner to compare this table? `settled`: see above. `prints`: of the live one, none if it is not there
+    or cannot be read."""
+    return (settled is None or settled not in prints) if declared else ours
 
 
 def without_location(state: TableState) -> Present:

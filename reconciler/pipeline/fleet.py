@@ -20,8 +20,6 @@ from reconciler.pipeline.jobs import _done as done
 from reconciler.pipeline.parcel import unpacked
 
 DECLARED = "catalog string, key string, desired_hash string, location string"
-AS_DECLARED = "(kind = 'Table' AND (desired_hash = state_hash OR desired_hash = bare_hash))"
-DOUBTFUL = f"(declared AND NOT coalesce({AS_DECLARED}, false)) OR (NOT declared AND (ours OR asked))"
 
 
 @dataclass(frozen=True)
@@ -72,7 +70,7 @@ def few_tasks(spark: Any) -> int:
 def doubts(rows: Any, several: bool) -> Iterator[Doubt]:
     """`several` catalogs: a dataset that two of them declare is looked after by the first, so both are compared."""
     columns = ["catalog", "key", "kind", "place"]
-    found = rows.where(DOUBTFUL).select(columns)
+    found = rows.where("doubt").select(columns)
     if several:
         shared = rows.where("declared AND place IS NOT NULL").groupBy("place").count().where("count > 1")
         found = found.union(rows.where("declared").join(shared.select("place"), "place", "left_semi").select(columns))

@@ -21,7 +21,7 @@ import pyarrow as pa
 from reconciler.catalog.base import Catalog
 from reconciler.catalog.registry import connect
 from reconciler.core.fingerprint import fingerprint, schema_print
-from reconciler.core.fleet import Watch, without_location
+from reconciler.core.fleet import Watch, in_doubt, without_location
 from reconciler.core.globs import matcher
 from reconciler.core.uris import place_of
 from reconciler.engine.redact import Redactor
@@ -44,8 +44,7 @@ READ = (
     "kind string, catalog string, id string, path array<string>, owner string, location string, state_hash string, "
     "schema_hash string, rows long, bytes long, fragments long, small_fragments long, unindexed_rows long, "
     "versions long, last_commit timestamp, version long, error string, "
-    "key string, bare_hash string, desired_hash string, declared boolean, ours boolean, asked boolean, "
-    "recorded boolean, place string"
+    "key string, place string, declared boolean, doubt boolean, recorded boolean"
 )
 
 
@@ -216,14 +215,17 @@ class _Reader:
 
     def _row(self, row: dict[str, Any], finding: Finding | None) -> tuple[Any, ...]:
         ident = ident_of(row["key"])
-        out = dict.fromkeys(_names(READ))
-        out |= {n: row[n] for n in ("kind", "catalog", "key", "desired_hash", "declared", "ours", "asked", "error")}
+        out: dict[str, Any] = dict.fromkeys(_names(READ))
+        out |= {n: row[n] for n in ("kind", "catalog", "key", "declared", "error")}
         out |= {"id": dotted(ident), "path": [*ident]}
         out["recorded"] = row["kind"] == "Table" and not row["strange"]
+        prints: list[str | None] = []
         if isinstance(finding, Present) and isinstance(finding.state, TableState):
             out |= self._measured(ident, finding.state)
+            prints = [out["state_hash"], fingerprint(without_location(finding.state))]
         elif finding is not None:
             out["error"] = _told(finding, self._redactor)
+        out["doubt"] = row["asked"] or in_doubt(row["desired_hash"], prints, row["declared"], row["ours"])
         return tuple(out.values())
 
     def _measured(self, ident: Ident, state: TableState) -> dict[str, Any]:
@@ -232,7 +234,6 @@ class _Reader:
             "owner": state.marks.owner,
             "location": self._redactor.text(place) if isinstance(place, str) else None,
             "state_hash": fingerprint(Present(state)),
-            "bare_hash": fingerprint(without_location(state)),
             "place": place_of(place) if isinstance(place, str) else None,
         }
         if not isinstance(state.dataset, DatasetState):

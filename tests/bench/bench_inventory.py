@@ -24,7 +24,7 @@ from timing import in_fresh_process, measured, table
 from reconciler.app import PlanOptions, Session
 from reconciler.catalog.directory_capabilities import directory_capabilities
 from reconciler.core.fingerprint import fingerprint
-from reconciler.core.fleet import settled_print, watch, without_location
+from reconciler.core.fleet import in_doubt, settled_print, watch, without_location
 from reconciler.core.planner import make_plan, scope_of
 from reconciler.engine.observe import observe
 from reconciler.model.arrow import Field, parse_type
@@ -113,9 +113,10 @@ def read(rows: Iterable[Any]) -> Iterator[Any]:
 def _read_row(names: list[str], row: dict[str, Any]) -> tuple[Any, ...]:
     live = state(int(json.loads(row["key"])[1][1:]))
     out: dict[str, Any] = dict.fromkeys(names)
-    out |= {n: row[n] for n in ("kind", "catalog", "key", "desired_hash", "declared", "ours", "asked")}
-    out |= {"state_hash": fingerprint(Present(live)), "bare_hash": fingerprint(without_location(live))}
-    out |= {"recorded": True, "place": live.place}
+    prints = [fingerprint(Present(live)), fingerprint(without_location(live))]
+    out |= {n: row[n] for n in ("kind", "catalog", "key", "declared")}
+    out |= {"state_hash": prints[0], "recorded": True, "place": live.place}
+    out["doubt"] = in_doubt(row["desired_hash"], prints, row["declared"], row["ours"])
     return tuple(out.values())
 
 
