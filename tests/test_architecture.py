@@ -39,7 +39,9 @@ LAYERS: dict[str, frozenset[str]] = {
             "catalog.lance_errors",
             "catalog.lance_write",
             "catalog.arrow_convert",
+            "catalog.registry",
             "catalog.storage_objects",
+            "engine.redact",
         }
     ),
     "session": frozenset({"model", "core", "catalog", "engine", "manifest", "render"}),

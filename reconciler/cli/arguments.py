@@ -83,6 +83,10 @@ def parser() -> Parser:
     maintain = verbs.add_parser("maintain", help=text, description=text, allow_abbrev=False)
     _add_common(maintain)
     _add_maintain(maintain)
+    text = "record what is in the catalogs; with --diff exit 2 when they differ from the manifests"
+    inventory = verbs.add_parser("inventory", help=text, description=text, allow_abbrev=False)
+    _add_common(inventory)
+    _add_inventory(inventory)
     return top
 
 
@@ -101,6 +105,20 @@ def _add_data_steps(to: Parser) -> None:
     to.add_argument("--dry-run", action="store_true", help="show the steps; start no Spark, write nothing")
     to.add_argument("--report", metavar="FILE", help="write the report here, whatever happens")
     _add_format(to)
+
+
+def _add_inventory(to: Parser) -> None:
+    _add_paths(to)
+    _add_scope(to)
+    to.add_argument("--history", metavar="URI", required=True, help="the Lance table that the rows are appended to")
+    to.add_argument("--history-option", action="append", default=[], type=_variable, metavar="KEY=VALUE",
+                    help="storage option of the history; the value may be ${env:NAME} or ${file:PATH}")  # fmt: skip
+    to.add_argument("--diff", action="store_true", help="compare with the manifests, as `plan` does")
+    to.add_argument("--report", metavar="FILE.html", help="write a page about all runs of the history")
+    _add_spark(to)
+    to.add_argument("--dry-run", action="store_true", help="list the catalogs; start no Spark, write nothing")
+    _add_format(to)
+    to.add_argument("-o", "--output", metavar="FILE", help="write the result there instead of to stdout")
 
 
 def _add_verify(to: Parser) -> None:

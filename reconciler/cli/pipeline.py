@@ -11,8 +11,11 @@ from reconciler.cli.report_file import ReportFile
 from reconciler.model.report import EXIT_CODES, Report
 from reconciler.model.verification import Verification
 from reconciler.render import as_json, text
+from reconciler.render.inventory import inventory_json, inventory_text
+from reconciler.render.inventory_page import inventory_page
 from reconciler.render.maintained import maintained_text
 from reconciler.render.verification import verification_junit, verification_text
+from reconciler.verbs import inventory as taking
 from reconciler.verbs import maintain as maintaining
 from reconciler.verbs import verify as verifying
 from reconciler.verbs.data_steps import DataRequest, plan_data_steps
@@ -21,7 +24,7 @@ OK, ERROR, DIFFERS, PARTLY, INTERRUPTED = 0, 1, 2, 5, 130
 
 
 def verify(args: argparse.Namespace, out: Output) -> int:
-    _need_folder(args)
+    _need_folder(args.output)
     request = verifying.VerifyRequest(_what(args), _spark(args), args.against, args.dry_run)
     found, warnings = verifying.verify(request, out.session)
     out.diagnostics(warnings)
@@ -32,7 +35,7 @@ def verify(args: argparse.Namespace, out: Output) -> int:
 
 
 def maintain(args: argparse.Namespace, out: Output) -> int:
-    _need_folder(args)
+    _need_folder(args.output)
     found, warnings = maintaining.maintain(
         maintaining.MaintainRequest(_what(args), _spark(args), args.dry_run), out.session
     )
@@ -51,10 +54,11 @@ def maintain(args: argparse.Namespace, out: Output) -> int:
     return (PARTLY if found.changed else ERROR) if found.failed else OK
 
 
-def _need_folder(args: argparse.Namespace) -> None:
+def _need_folder(*files: str | None) -> None:
     """Before the work, not after it."""
-    if args.output is not None and not Path(args.output).parent.is_dir():
-        raise app.Failure(f"cannot write {args.output}: create the folder {Path(args.output).parent} first")
+    for file in files:
+        if file is not None and not Path(file).parent.is_dir():
+            raise app.Failure(f"cannot write {file}: create the folder {Path(file).parent} first")
 
 
 def _give(shown: str, args: argparse.Namespace, out: Output) -> None:
@@ -99,6 +103,24 @@ def _data_steps(args: argparse.Namespace, out: Output) -> int:
         out.result(text.report_text(shown))
     code = EXIT_CODES[report.outcome]
     return PARTLY if code == OK and file.lost and report.count("done") else code
+
+
+def inventory(args: argparse.Namespace, out: Output) -> int:
+    _need_folder(args.output, args.report)
+    options = dict(args.history_option)
+    request = taking.InventoryRequest(
+        _what(args), _spark(args), args.history, options, args.diff, args.report is not None, args.dry_run
+    )
+    done = taking.inventory(request, out.session)
+    out.diagnostics(done.warnings)
+    found = done.found
+    if done.page is not None:
+        app.write_file(Path(args.report), inventory_page(done.page))
+    _give(inventory_json(found) if args.format == "json" else inventory_text(found, out.color), args, out)
+    if found.nothing_read:
+        return ERROR
+    differs = found.diff is not None and (found.diff.has_changes or bool(found.diff.orphans))
+    return DIFFERS if differs or found.unread else OK
 
 
 def _what(args: argparse.Namespace) -> app.Request:

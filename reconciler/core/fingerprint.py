@@ -80,6 +80,11 @@ def _index(index: Index) -> Json:
     return [index.name, index.column, index.type, recorded]
 
 
+def schema_print(fields: tuple[Field, ...]) -> str:
+    """Of a schema alone."""
+    return _schema_print(fields)
+
+
 def _sha256(text: str) -> str:
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 

@@ -153,7 +153,7 @@ def _catalog(spec: CatalogSpec, snapshot: Snapshot, plan: CatalogPlan, capabilit
     written |= dict(spec.options)  # type: ignore[arg-type]
     if spec.management_written:
         written["management"] = dict(spec.management_written)  # type: ignore[arg-type]
-    tables = sum(1 for f in snapshot.tables.values() if not isinstance(f, Detached))
+    tables = sum(1 for f in snapshot.tables.values() if not isinstance(f, Detached)) + snapshot.left_out.tables
     namespaces = sum(1 for i, f in snapshot.namespaces.items() if not is_container(capabilities.ident_problem, i, f))
     said = tuple(sorted(set(problems)))
     return CatalogSummary(spec.type, not problems, namespaces, tables, written, said, tuple(plan.stale))

@@ -98,6 +98,16 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Tables that are live and in no snapshot, because no plan changes them and none depends on which they are: they
+    are as declared, or nobody declares them and they are not ours."""
+
+    tables: int = 0
+    owned: int = 0
+    """So many of them are ours."""
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """One catalog as observed."""
 
@@ -116,6 +126,7 @@ class Snapshot:
     """What this service cannot do, beyond what is known of its type."""
     sources: Mapping[Ident, SourceState] = field(default_factory=lambda: MappingProxyType({}))
     """Where the rows of declared tables come from, as it was looked at for this plan."""
+    left_out: LeftOut = LeftOut()
 
     def refuses(self, change: Change) -> str | None:
         """As `Capabilities.refuses`, by the service's own word."""

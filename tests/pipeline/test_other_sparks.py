@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import lance
 import pytest
 from cli.cli_runs import REPO, Run, catalog, command, environment, process, reconciler, table, write
 from pipeline import evolve_elsewhere, spark_lake
@@ -98,9 +99,26 @@ def test_a_signal_ends_it_and_its_jvm(tmp_path: Path) -> None:
     until(lambda: not Path(f"/proc/{java}").exists())
 
 
+def taken(folder: Path, *where: str) -> None:
+    """The catalogs are read there by classes that came with the run."""
+    words = ("pipeline", "inventory", "m.yaml", "--history", "history.lance", "--diff")
+    run = process(folder, *words, *where, "--format", "json")
+    assert run.code == 0, run.err
+    planned = reconciler(folder, "plan", "m.yaml", "--format", "json")
+    assert run.json["diff"] == planned.json
+    assert [o["object"]["id"] for o in planned.json["unowned"]] == [["good"], ["twice"]]
+    rows = lance.dataset(folder / "history.lance").to_table().to_pylist()
+    assert {r["id"]: (r["rows"], r["fragments"], r["error"]) for r in rows if r["kind"] == "Table"} == {
+        "good": (spark_lake.LARGE, 4, None),
+        "twice": (spark_lake.LARGE, 4, None),
+    }
+
+
 def test_spark_connect(tmp_path: Path) -> None:
     paths = lake(tmp_path)
     with connect_server(tmp_path) as remote:
+        taken(tmp_path, "--remote", remote, "--report", "page.html")
+        assert "lake:twice" in (tmp_path / "page.html").read_text()
         readings = read({"remote": remote, "evolve": str(tmp_path)}, paths)
         run = process(tmp_path, "pipeline", "verify", "m.yaml", "--remote", remote, "--format", "json")
         maintained(process(tmp_path, "pipeline", "maintain", "m.yaml", "--remote", remote, "--format", "json"))
@@ -117,11 +135,13 @@ def test_spark_connect(tmp_path: Path) -> None:
 def test_standalone_workers(tmp_path: Path) -> None:
     paths = lake(tmp_path)
     with standalone(tmp_path) as cluster:
+        conf = [word for key, value in cluster.conf.items() for word in ("--conf", f"{key}={value}")]
+        taken(tmp_path, "--master", cluster.master, *conf)
         where = {
             "master": cluster.master, "conf": cluster.conf, "evolve": str(tmp_path), "maintain": str(tmp_path),
         }  # fmt: skip
         readings = read(where, paths)
         evolve_elsewhere.expected(tmp_path)
-        assert [len(list(work.glob("app-*/*/stderr"))) for work in cluster.works] == [1, 1], "both workers took part"
+        assert [len(list(work.glob("app-*/*/stderr"))) for work in cluster.works] == [2, 2], "both workers took part"
     spark_lake.expected(readings)
     assert [of_dataset(Path(path)) for path in paths] == [r["checksum"] for r in readings]
