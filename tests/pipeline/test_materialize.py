@@ -275,6 +275,7 @@ def test_an_s3_lake_from_s3_files(moto: Moto, tmp_path: Path) -> None:
 def test_the_demo_fills_a_table_as_the_readme_shows(tmp_path: Path) -> None:
     for name in ("manifests-example", "manifests-example-data"):
         shutil.copytree(REPO / name, tmp_path / name)
+    (tmp_path / ".demo").mkdir()
     makefile = (REPO / "Makefile").read_text()
     start = re.search(r"^DEMO := (.*)$", makefile, re.MULTILINE)
     more = re.search(r"^DEMO_DATA := (.*)$", makefile, re.MULTILINE)
