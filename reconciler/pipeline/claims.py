@@ -167,6 +167,15 @@ def settle(place: DataPlace, context: WriteContext) -> str | None:
         return None
 
 
+def is_left(text: str | None) -> bool:
+    """A claim whose run is gone. Not one that cannot be read: whose it is is not known."""
+    try:
+        found = load_claim(text)
+    except ValueError:
+        return False
+    return found is not None and _gone(found, time.time())
+
+
 def _acquired(place: DataPlace, context: WriteContext, clock: Clock) -> Held:
     run = uuid.uuid4().hex
     give_up = clock.now() + WAITS

@@ -7,11 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from reconciler.catalog.base import DataPlace
+from reconciler.catalog.base import DataPlace, WriteContext
 from reconciler.core.maintenance import decide, due_indexes, due_tags, due_versions
+from reconciler.model.errors import CatalogError
 from reconciler.model.maintained import CLEANUP, COMPACT, INDEXES, Decision, Result
 from reconciler.model.maintenance import Facts, Fragment, Maintenance
-from reconciler.pipeline import maintain_task
+from reconciler.pipeline import claims, maintain_task
 from reconciler.pipeline.jobs import TASKS_PER_CORE, answers, cores
 from reconciler.pipeline.maintain_task import ATTEMPTS, CLAIM_KEY, CLAIMED, is_conflict, open_latest
 from reconciler.pipeline.table_task import Unit, _told
@@ -29,6 +30,8 @@ class Subject:
     place: DataPlace
     want: Maintenance
     now: float
+    settles: bool = False
+    """What a data step left behind whose run is gone is ended first; a dry run only foresees that."""
 
     def unit(self, **more: Any) -> Unit:
         return {"uri": self.place.uri, "options": dict(self.place.storage_options), **more}
@@ -55,6 +58,12 @@ def _assessed(subject: Subject) -> Assessed | str:
     asked = {COMPACT: want.compact, INDEXES: want.indexes, CLEANUP: want.cleanup}
     unit = subject.unit(parts=[part for part, wanted in asked.items() if wanted], compaction=_compaction(want))
     found = maintain_task.measure(unit)
+    if subject.settles and claims.is_left(found.get("claim")):
+        try:
+            claims.settle(subject.place, WriteContext())
+        except CatalogError as error:
+            return error.message
+        found = maintain_task.measure(unit)
     if "error" in found:
         return str(found["error"])
     facts = Facts(
@@ -65,7 +74,7 @@ def _assessed(subject: Subject) -> Assessed | str:
         versions=tuple(found.get("versions", ())),
         tags=found.get("tags", {}),
         branches=found.get("branches", {}),
-        claimed=found["claimed"],
+        claimed=found["claim"] is not None and not claims.is_left(found["claim"]),
     )
     return Assessed(facts, decide(want, facts, subject.now))
 

@@ -48,7 +48,7 @@ def measure(unit: Unit) -> dict[str, Any]:
     try:
         dataset = open_latest(unit)
         parts = unit["parts"]
-        found: dict[str, Any] = {"version": dataset.version, "claimed": CLAIM_KEY in dataset.metadata}
+        found: dict[str, Any] = {"version": dataset.version, "claim": dataset.metadata.get(CLAIM_KEY)}
         found["fragments"] = [
             (f.id, f.physical_rows, f.num_deletions, sum(file.file_size_bytes or 0 for file in f.files))
             for f in (fragment.metadata for fragment in dataset.get_fragments())

@@ -55,7 +55,8 @@ def maintain(request: MaintainRequest, at: Session) -> tuple[Maintained, list[Di
         raise app.Failure(lacking)
     tables = _tables(look_at(chosen, desired, at), desired, time.time())
     ours = [t for t in tables if t.subject is not None]
-    for table, found in zip(ours, assess([t.subject for t in ours if t.subject is not None]), strict=True):
+    subjects = [replace(t.subject, settles=not request.dry_run) for t in ours if t.subject is not None]
+    for table, found in zip(ours, assess(subjects), strict=True):
         table.assessed, table.error = (None, found) if isinstance(found, str) else (found, None)
     due = [t for t in ours if t.assessed is not None and any(d.run for d in t.assessed.decisions)]
     interrupted = bool(due) and not request.dry_run and _run(due, request.spark, at)
