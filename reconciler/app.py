@@ -64,7 +64,7 @@ def _prune_at_one_root(desired: Desired, names: Sequence[str]) -> str | None:
 
 def plan(request: Request, at: Session) -> tuple[Plan, list[Diagnostic]]:
     """The plan and the warnings. Reads every selected catalog, writes nothing."""
-    from reconciler.app_data import lacking, with_sources
+    from reconciler.app_data import lacking, with_origins, with_sources
     from reconciler.core.planner import PlanError, make_plan
     from reconciler.engine.select import prune_without_owner, unmatched_target
     from reconciler.manifest.scopes import scope_problems
@@ -81,6 +81,7 @@ def plan(request: Request, at: Session) -> tuple[Plan, list[Diagnostic]]:
     capabilities = {name: _capabilities(desired.catalogs[name]) for name in names}
     at.side_by_side(lambda name: at.connect(desired.catalogs[name]), names)
     snapshots = with_sources(desired, at.observe(desired, names), request.options.targets, at)
+    snapshots = with_origins(desired, snapshots, request.options.targets, at)
     problem = unmatched_target(request.options.targets, desired, snapshots)
     if problem is not None:
         raise Failure(problem)
@@ -219,10 +220,13 @@ def warn_of_literals(at: Session, where: str) -> None:
 
 
 def connect_for(the_plan: Plan, source: Path, at: Session) -> None:
-    """Opens what a saved plan is about, from the specs in it."""
+    """Opens what a saved plan is about, from the specs in it; what it only copies from, too."""
+    from reconciler.model.change import MigrateTable
     from reconciler.model.desired import CatalogSpec, Management
 
-    for name in sorted({s.catalog for s in the_plan.steps if s.verdict == "allowed"}):
+    allowed = [s for s in the_plan.steps if s.verdict == "allowed"]
+    origins = {s.change.from_catalog for s in allowed if isinstance(s.change, MigrateTable)}
+    for name in sorted({s.catalog for s in allowed} | origins):
         spec = the_plan.catalogs.get(name)
         if spec is None:
             raise Failure(f"{source}: the plan has steps on catalog {name} but does not describe it")

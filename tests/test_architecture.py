@@ -36,8 +36,11 @@ LAYERS: dict[str, frozenset[str]] = {
             "core",
             "catalog.base",
             "catalog.lance_data",
+            "catalog.lance_dataset",
             "catalog.lance_errors",
+            "catalog.lance_remains",
             "catalog.lance_write",
+            "catalog.storage",
             "catalog.arrow_convert",
         }
     ),
