@@ -62,7 +62,7 @@ def with_number(manifest: bytes, number: int) -> bytes:
         (length,) = _LENGTH.unpack_from(manifest, start)
         message, rest = manifest[start + _LENGTH.size :][:length], manifest[start + _LENGTH.size + length :]
         new = b"".join(_renumbered(message, number))
-    except (struct.error, IndexError, ValueError) as error:
+    except (struct.error, IndexError, OverflowError, ValueError) as error:
         raise _unknown() from error
     if magic != _MAGIC or len(rest) != _TAIL.size or len(message) != length:
         raise _unknown()

@@ -125,6 +125,7 @@ def errors(report: Report) -> list[str]:
 
 def local(folder: Path, running: Running) -> Move:
     """From one folder to another."""
+    folder.mkdir(exist_ok=True)
     sites = [dir_site(LocalFiles(folder / name), {}) for name in ("old", "new")]
     move = Move(folder, sites[0], sites[1], running)
     move.fill()
