@@ -54,6 +54,11 @@ CHANGES: list[tuple[c.Change, Json, str]] = [
         "+ column n: int8 = 1 + 1",
     ),
     (c.RewriteColumns(("a", "t"), (FIELD,)), None, "~ column n: int64 not null"),
+    (
+        c.MigrateTable(("a", "t"), "old", ("b", "t"), True, (FIELD,), {}, {}, (), "us", ()),
+        None,
+        "+ rows and indexes of old b.t",
+    ),
 ]
 
 

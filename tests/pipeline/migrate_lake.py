@@ -44,6 +44,8 @@ class Move:
     running: Running
     spec: dict[str, Any] = field(default_factory=lambda: {"schema": COLUMNS})
     verify: str = "checksum"
+    home: Ident = ("m",)
+    """Where the new table is."""
 
     @property
     def old(self) -> Ident:
@@ -51,7 +53,7 @@ class Move:
 
     @property
     def new(self) -> Ident:
-        return (*self.target.container, "m", "moved")
+        return (*self.target.container, *self.home, "moved")
 
     # the source
 
@@ -83,7 +85,7 @@ class Move:
         documents = [
             _document("Catalog", {"name": "old"}, dict(self.source.options)),
             _document("Catalog", {"name": "new"}, {**self.target.options, "management": management}),
-            _document("Namespace", {"catalog": "new", "id": list(self.new[:-1])}, {}),
+            *([_document("Namespace", {"catalog": "new", "id": list(self.new[:-1])}, {})] if self.home else []),
             _document("Table", {"catalog": "new", "id": list(self.new)}, {**self.spec, "migration": migration}),
         ]
         path.write_text(yaml.safe_dump_all(documents))

@@ -10,6 +10,7 @@ from typing import Any
 
 import lance
 import pytest
+from contract.backends import BACKENDS
 from pipeline import in_process
 from pipeline.migrate_lake import ROWS, Move, beside, errors, files, local, row, statuses
 
@@ -105,6 +106,22 @@ def test_cut_between_any_two_files(move: Move, after: int) -> None:
     report = move.apply(plan if after % 2 else None)
     assert errors(report) == []
     assert times == {p: p.stat().st_mtime_ns for p in copied}, "what was copied is not copied again"
+    move.moved()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "home"), [("dir-v1", ()), ("dir-default-root", ()), ("unity", ("m",))])
+def test_cut_wherever_the_table_is(name: str, home: tuple[str, ...], tmp_path: Path) -> None:
+    """Catalogs have their own ways to tell a table without data from one that lost it."""
+    made = {b.name: b.make for b in BACKENDS}
+    (tmp_path / "to").mkdir()
+    source = made["dir-v2"](tmp_path / "from", lambda fixture: None)
+    move = Move(tmp_path, source, made[name](tmp_path / "to", lambda fixture: None), in_process.running(), home=home)
+    move.fill()
+    cut(move, 4)
+    (found,) = move.target.open().read([("Table", move.new)], _scope(move))
+    assert isinstance(found.finding, Present), found
+    assert errors(move.apply()) == []
     move.moved()
 
 

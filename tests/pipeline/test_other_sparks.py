@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from cli.cli_runs import REPO, catalog, command, environment, process, table, write
-from pipeline import spark_lake
+from pipeline import in_process, migrate_lake, spark_lake
 from pipeline.spark_lake import only_progress
 from servers.spark import connect_server, need_java, standalone
 
@@ -33,6 +33,15 @@ def read(where: dict[str, Any], paths: list[str]) -> list[dict[str, Any]]:
     assert done.stderr == ""
     found: list[dict[str, Any]] = json.loads(done.stdout)
     return found
+
+
+def moves(where: dict[str, Any], folder: Path) -> None:
+    path = os.pathsep.join([str(REPO), str(REPO / "tests")])
+    move = migrate_lake.local(folder, in_process.running())
+    script = [sys.executable, str(SCRIPT.with_name("migrate_elsewhere.py")), json.dumps(where), str(folder)]
+    done = subprocess.run(script, env=environment(PYTHONPATH=path), capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    move.moved()
 
 
 def lake(folder: Path) -> list[str]:
@@ -89,6 +98,7 @@ def test_spark_connect(tmp_path: Path) -> None:
     with connect_server(tmp_path) as remote:
         readings = read({"remote": remote}, paths)
         run = process(tmp_path, "pipeline", "verify", "m.yaml", "--remote", remote, "--format", "json")
+        moves({"remote": remote}, tmp_path / "move")
     spark_lake.expected(readings)
     assert run.code == 2
     assert only_progress(run.err)
@@ -102,3 +112,4 @@ def test_standalone_workers(tmp_path: Path) -> None:
     with standalone(tmp_path) as cluster:
         spark_lake.expected(read({"master": cluster.master, "conf": cluster.conf}, paths))
         assert [len(list(work.glob("app-*/*/stderr"))) for work in cluster.works] == [1, 1], "both workers took part"
+        moves({"master": cluster.master, "conf": cluster.conf}, tmp_path / "move")
