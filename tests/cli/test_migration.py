@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 from pathlib import Path
 
+import lance
+import pyarrow as pa
 import pytest
-from cli.cli_runs import check_schema, reconciler
+from cli.cli_runs import REPO, check_schema, reconciler, write
 from pipeline import in_process
 from pipeline.migrate_lake import Move, local
 
@@ -44,6 +48,20 @@ def test_a_source_that_is_gone_when_a_saved_plan_is_applied(move: Move) -> None:
     assert "old n.events is not in the catalog" in run.out
 
 
-def test_the_text_of_the_plan(move: Move) -> None:
-    out = reconciler(move.folder, "plan", "m.yaml").out
-    assert "+ rows and indexes of old n.events" in out
+def test_the_plan_in_the_readme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`UPDATE_README=1` writes it."""
+    monkeypatch.setattr("reconciler.app_data.lacking", lambda spark: None)
+    readme = REPO / "README.md"
+    (example,) = [e for e in re.findall(r"```yaml\n(.*?)```", readme.read_text(), re.DOTALL) if "migration:" in e]
+    write(tmp_path, example, name="lake.yaml")
+    rows = pa.table({"id": [1, 2], "text": ["a", "b"]})
+    lance.write_dataset(rows, tmp_path / "old" / "events.lance")
+    run = reconciler(tmp_path, "plan", "lake.yaml")
+    assert run.code == 0, run.err
+    text = f"```console\n$ reconciler plan lake.yaml\n{run.out}```\n"
+    block = re.compile("(<!-- migrate:begin -->\n)(.*?)(<!-- migrate:end -->)", re.DOTALL)
+    if os.environ.get("UPDATE_README"):
+        readme.write_text(block.sub(lambda m: m.group(1) + text + m.group(3), readme.read_text()))
+    shown = block.search(readme.read_text())
+    assert shown is not None
+    assert shown.group(2) == text
