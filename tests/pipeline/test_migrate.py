@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import lance
+import pyarrow as pa
 import pytest
 from contract.backends import BACKENDS
 from pipeline import in_process
@@ -317,3 +318,63 @@ def test_what_is_lost_after_a_move_is_not_taken_for_a_copy_under_way(
 def test_the_first_rows_are_those_of_the_source(move: Move) -> None:
     """Of the helpers: they would see another row."""
     assert move.dataset("old", move.old).to_table().sort_by("id").to_pylist()[:2] == [row(0), row(1)]
+
+
+def empty(folder: str) -> None:
+    lance.write_dataset([], folder, schema=pa.schema([("id", pa.int64())]), mode="overwrite")
+
+
+def old_names(folder: str) -> None:
+    """Of versions, as lance wrote them once."""
+    shutil.rmtree(folder)
+    lance.write_dataset(pa.table({"id": [1, 2]}), folder, enable_v2_manifest_paths=False)
+    assert Path(folder, "_versions", "1.manifest").exists()
+
+
+def stable_rows(folder: str) -> None:
+    shutil.rmtree(folder)
+    made = lance.write_dataset(
+        pa.table({"id": list(range(10))}), folder, enable_stable_row_ids=True, max_rows_per_file=3
+    )
+    made.delete("id < 4")
+    made.optimize.compact_files()
+
+
+def large_values(folder: str) -> None:
+    """Lance keeps them in files of their own, in a folder beside the data file."""
+    shutil.rmtree(folder)
+    values = [b"x" * 5_000_000, b"y" * 100_000, b"z"]
+    table = pa.table(
+        {"id": [1, 2, 3], "v": lance.blob_array(values)},
+        schema=pa.schema([pa.field("id", pa.int64()), lance.blob_field("v")]),
+    )
+    lance.write_dataset(table, folder, data_storage_version="2.2")
+    assert any(p.is_dir() for p in Path(folder, "data").iterdir())
+
+
+def old_format(folder: str) -> None:
+    shutil.rmtree(folder)
+    lance.write_dataset(pa.table({"id": list(range(10))}), folder, data_storage_version="2.0", max_rows_per_file=4)
+
+
+def vector_index(folder: str) -> None:
+    shutil.rmtree(folder)
+    vectors = pa.array([[n % 7, n % 5] for n in range(512)], pa.list_(pa.float32(), 2))
+    made = lance.write_dataset(pa.table({"id": list(range(512)), "v": vectors}), folder)
+    made.create_index("v", "IVF_PQ", num_partitions=2, num_sub_vectors=2)
+
+
+@pytest.mark.parametrize("make", [empty, old_names, stable_rows, large_values, old_format, vector_index])
+def test_any_source(move: Move, make: Callable[[str], None]) -> None:
+    make(move.place("old", move.old).uri)
+    move.spec = {}
+    assert errors(move.apply()) == []
+    old, new = move.dataset("old", move.old), move.dataset("new", move.new)
+    ids = [d.scanner(columns=["id"], with_row_id=True).to_table() for d in (old, new)]
+    assert ids[0] == ids[1]
+    if "v" in old.schema.names:
+        both = [d.scanner(columns=["v"], blob_handling="all_binary").to_table() for d in (old, new)]
+        assert both[0] == both[1]
+    assert [i.name for i in old.describe_indices()] == [i.name for i in new.describe_indices()]
+    assert old.data_storage_version == new.data_storage_version
+    assert move.plan().steps == ()
