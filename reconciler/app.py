@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from reconciler.manifest.load import Loaded
     from reconciler.model.capabilities import Capabilities
     from reconciler.model.desired import CatalogSpec, Desired
+    from reconciler.model.observed import Snapshot
     from reconciler.model.plan import Plan
     from reconciler.model.report import Report
 
@@ -64,9 +65,7 @@ def _prune_at_one_root(desired: Desired, names: Sequence[str]) -> str | None:
 
 def plan(request: Request, at: Session) -> tuple[Plan, list[Diagnostic]]:
     """The plan and the warnings. Reads every selected catalog, writes nothing."""
-    from reconciler.app_data import lacking, with_origins, with_sources
-    from reconciler.core.planner import PlanError, make_plan
-    from reconciler.engine.select import prune_without_owner, unmatched_target
+    from reconciler.engine.select import prune_without_owner
     from reconciler.manifest.scopes import scope_problems
 
     loaded = validate(request.paths, request.variables)
@@ -78,19 +77,40 @@ def plan(request: Request, at: Session) -> tuple[Plan, list[Diagnostic]]:
         raise Refusal(problem)
     if request.options.prune and (nowhere := scope_problems(desired, names)):
         raise Failure("--prune has nothing to look through", nowhere)
-    capabilities = {name: _capabilities(desired.catalogs[name]) for name in names}
+    capabilities = capabilities_of(desired, names)
     at.side_by_side(lambda name: at.connect(desired.catalogs[name]), names)
-    snapshots = with_sources(desired, at.observe(desired, names), request.options.targets, at)
-    snapshots = with_origins(desired, snapshots, request.options.targets, at)
-    problem = unmatched_target(request.options.targets, desired, snapshots)
+    made = planned(desired, at.observe(desired, names), capabilities, request, at)
+    return made, loaded.diagnostics
+
+
+def planned(
+    desired: Desired,
+    snapshots: Mapping[str, Snapshot],
+    capabilities: Mapping[str, Capabilities],
+    request: Request,
+    at: Session,
+) -> Plan:
+    """From what was observed, and what the sources of the rows are now. Raises Failure."""
+    from reconciler.app_data import lacking, with_origins, with_sources
+    from reconciler.core.planner import PlanError, make_plan
+    from reconciler.engine.select import unmatched_target
+
+    targets = request.options.targets
+    snapshots = with_sources(desired, snapshots, targets, at)
+    snapshots = with_origins(desired, snapshots, targets, at)
+    problem = unmatched_target(targets, desired, snapshots)
     if problem is not None:
         raise Failure(problem)
     public = replace(desired, catalogs={n: _public(s) for n, s in desired.catalogs.items()})
     try:
         options = replace(request.options, data_plane=lacking(request.spark))
-        return make_plan(public, snapshots, capabilities, options), loaded.diagnostics
+        return make_plan(public, snapshots, capabilities, options)
     except PlanError as error:
         raise Failure("there is no plan for these manifests", error.diagnostics) from error
+
+
+def capabilities_of(desired: Desired, names: Sequence[str]) -> dict[str, Capabilities]:
+    return {name: _capabilities(desired.catalogs[name]) for name in names}
 
 
 def selected(desired: Desired, wanted: Sequence[str]) -> list[str]:
@@ -134,7 +154,7 @@ def apply(
 ) -> Report:
     """Runs the plan on the catalogs of the session. The report comes back whatever happens to the steps. `keep` gets it
     before signals mean anything else again; or, at a second signal, as it is then, and the program ends."""
-    from reconciler.app_data import data_plane
+    from reconciler.app_data import Told, data_plane
     from reconciler.engine.execute import execute
     from reconciler.engine.journal import Witness
     from reconciler.engine.outcome import cut_short
@@ -146,7 +166,7 @@ def apply(
     def last_words() -> None:
         keep(_cleaned(cut_short(the_plan, journal.started, journal.ended), at))
 
-    progress = progress_on(sys.stderr, at.redactor.text)
+    progress = Told(progress_on(sys.stderr, at.redactor.text))
     with stop_on_signals(at.say, last_words) as stop:
         at.writing = any(s.verdict == "allowed" for s in the_plan.steps)
         data = data_plane(the_plan, options.spark, at, progress, stop.is_set)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from reconciler.core.globs import matcher
+from reconciler.engine.progress import Line, Progress, status_line
 from reconciler.model.change import DATA_PLANE
 from reconciler.model.data import SourceState
 from reconciler.model.desired import Desired, DesiredTable
@@ -18,7 +19,6 @@ from reconciler.model.state import DatasetState, TableState
 from reconciler.session import Failure, Session, options_schema
 
 if TYPE_CHECKING:
-    from reconciler.engine.progress import Progress
     from reconciler.model.plan import Plan
     from reconciler.pipeline.data_plane import SparkDataPlane
 
@@ -151,6 +151,29 @@ def lacking(spark: SparkOptions) -> str | None:
 
     problem = missing(spark)
     return None if problem is None else f"it moves table data, which takes Spark; {problem}"
+
+
+class Told:
+    """The progress of the steps, with what the data step that reported last is at."""
+
+    def __init__(self, shown: Progress) -> None:
+        self._shown = shown
+        self._last: Line | None = None
+
+    def update(self, done: int, total: int, running: Sequence[str]) -> None:
+        last = self._last if running else None
+
+        def line(seconds: float) -> str:
+            steps = status_line(done, total, running, seconds)
+            return steps if last is None else f"{steps}; {last(seconds)}"
+
+        self._shown.show(line)
+
+    def show(self, line: Line) -> None:
+        self._last = line
+
+    def close(self) -> None:
+        self._shown.close()
 
 
 def data_plane(

@@ -14,6 +14,7 @@ from reconciler.model.errors import CatalogError
 
 if TYPE_CHECKING:
     from reconciler.catalog.base import Catalog
+    from reconciler.engine.observe import Scanned
     from reconciler.model.desired import CatalogSpec, Desired
     from reconciler.model.observed import Scope, Snapshot
     from reconciler.model.report import Outcome
@@ -64,18 +65,11 @@ class Session:
 
     def connect(self, spec: CatalogSpec) -> Catalog:
         from reconciler.catalog.registry import connect
-        from reconciler.manifest.problem import ManifestError
-        from reconciler.manifest.secrets import connection_options
 
-        self.specs[spec.name] = spec
+        options, _ = self.resolved(spec)
         try:
             schema = options_schema(spec.type)
-            options, secrets = connection_options(spec.options, schema)
-            self.redactor.add(secrets)
             catalog = connect(spec, options)
-        except ManifestError as error:
-            where = Diagnostic(spec.source, error.code, "error", error.message, error.hint)
-            raise Failure(f"catalog {spec.name} cannot be opened", [where]) from error
         except CatalogError as error:
             raise self._unreachable(spec.name, error) from error
         self.catalogs[spec.name] = catalog
@@ -85,6 +79,34 @@ class Session:
         self._open.callback(catalog.close)
         return catalog
 
+    def resolved(self, spec: CatalogSpec) -> tuple[dict[str, str], frozenset[str]]:
+        """The keys to open it with, and which of their values are secret. Raises Failure."""
+        from reconciler.manifest.problem import ManifestError
+        from reconciler.manifest.secrets import connection_options
+
+        self.specs[spec.name] = spec
+        try:
+            options, secrets = connection_options(spec.options, options_schema(spec.type))
+        except ManifestError as error:
+            where = Diagnostic(spec.source, error.code, "error", error.message, error.hint)
+            raise Failure(f"catalog {spec.name} cannot be opened", [where]) from error
+        except CatalogError as error:
+            raise self._unreachable(spec.name, error) from error
+        self.redactor.add(secrets)
+        return options, secrets
+
+    def storage_options(self, written: Mapping[str, str], where: str) -> dict[str, str]:
+        """Options of a place that no catalog leads to; every value is taken for a secret. Raises Failure."""
+        from reconciler.manifest.problem import ManifestError
+        from reconciler.manifest.secrets import connection_options
+
+        try:
+            options, _ = connection_options(written)
+        except ManifestError as error:
+            raise Failure(f"{where}: {error.message}") from error
+        self.redactor.add(options.values())
+        return options
+
     def observe(self, desired: Desired, names: Sequence[str]) -> dict[str, Snapshot]:
         """The catalogs side by side. All or nothing: a plan on some of them would be half a truth."""
         from reconciler.core.planner import scope_of
@@ -92,10 +114,14 @@ class Session:
         return self.side_by_side(lambda name: self.look(name, scope_of(desired, name)), names)
 
     def look(self, name: str, scope: Scope) -> Snapshot:
+        return self.seen_through(self.catalogs[name], name, scope)
+
+    def seen_through(self, catalog: Scanned, name: str, scope: Scope) -> Snapshot:
+        """As `look`, with another way to the catalog."""
         from reconciler.engine.observe import observe
 
         try:
-            return observe(self.catalogs[name], scope, clean=self.redactor.text)
+            return observe(catalog, scope, clean=self.redactor.text)
         except CatalogError as error:
             raise self._unreachable(name, error) from error
 

@@ -56,6 +56,25 @@ def _value(rule: Mapping[str, Any]) -> str:
     return "address" if "https?" in rule.get("pattern", "") else "text"
 
 
+def source_table() -> str:
+    """The keys of a data source, with the formats that have them."""
+    rows: dict[tuple[str, str, bool], list[str]] = {}
+    for format_ in schema("manifest")["$defs"]["source"]["properties"]["format"]["enum"]:
+        rule = schema("manifest")["$defs"][f"source.{format_}"]
+        patterns = {p.strip("^").replace("\\", "") + "*": r for p, r in rule.get("patternProperties", {}).items()}
+        for key, found in {**rule["properties"], **patterns}.items():
+            if key != "format":
+                default = f" Default {_shown(found['default'])}." if "default" in found else ""
+                secret = bool(found.get("x-secret"))
+                rows.setdefault((key, found["description"] + default, secret), []).append(
+                    f"**{format_}**" if key in rule["required"] else format_
+                )
+    lines = ["| key | of (**required**) | |", "|---|---|---|"]
+    for (key, text, secret), formats in rows.items():
+        lines.append(f"| `{key}` | {', '.join(formats)} | {text}{' *Secret.*' if secret else ''} |")
+    return "\n".join(lines) + "\n"
+
+
 @dataclass
 class Sample:
     """A backend with the options of its example, and identifiers that it takes."""

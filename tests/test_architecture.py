@@ -42,6 +42,9 @@ LAYERS: dict[str, frozenset[str]] = {
             "catalog.lance_write",
             "catalog.storage",
             "catalog.arrow_convert",
+            "catalog.registry",
+            "catalog.storage_objects",
+            "engine.redact",
         }
     ),
     "session": frozenset({"model", "core", "catalog", "engine", "manifest", "render"}),
@@ -58,7 +61,7 @@ PURE = frozenset({"model", "core"})
 LIBRARIES: dict[str, frozenset[str]] = {
     "manifest": frozenset({"yaml", "jsonschema", "jsonschema_rs", "pydantic", "sqlglot"}),
     "catalog": frozenset({"lance", "pyarrow", "obstore", "boto3", "botocore"}),
-    "pipeline": frozenset({"lance", "pyarrow", "numpy", "pyspark"}),
+    "pipeline": frozenset({"lance", "pyarrow", "numpy", "pyspark", "obstore"}),
 }
 
 # Standard modules without IO, clock, randomness or processes.

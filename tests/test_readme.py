@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 from cli.cli_runs import reconciler
-from readme_tables import capability_table, keys_table
+from readme_tables import capability_table, keys_table, source_table
 
 from reconciler.manifest.schema_files import catalog_types
 
@@ -85,6 +85,10 @@ def test_every_type_has_an_example() -> None:
 @pytest.mark.parametrize("type_", catalog_types())
 def test_the_options_are_those_of_the_schema(type_: str) -> None:
     between(f"keys:{type_}", keys_table(type_))
+
+
+def test_the_keys_of_sources_are_those_of_the_schema() -> None:
+    between("sources", source_table())
 
 
 def test_the_capabilities_are_those_of_the_code() -> None:

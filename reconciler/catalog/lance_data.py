@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from reconciler.model.data import DataRecord
@@ -84,7 +84,7 @@ def record_of(dataset: Any, notes: Mapping[str, str]) -> DataRecord | None:
     assert claim is not None
     landed, whole = _landed(dataset, claim.base)
     if landed is not None:
-        return load_record(landed)
+        return replace(load_record(landed), noted=False)
     return folded if whole else LOST
 
 

@@ -29,7 +29,7 @@ class ObjectStorage:
     def __init__(self, url: str, options: Mapping[str, str]) -> None:
         self._url = url.rstrip("/")
         self._options = dict(options)
-        self._store = _connect(self._url, self._options)
+        self._store = connect(self._url, self._options)
         self._reached = False
 
     @property
@@ -170,7 +170,7 @@ class ObjectStorage:
         """A bucket has no empty folders."""
 
 
-def _connect(url: str, options: Mapping[str, str]) -> Any:
+def connect(url: str, options: Mapping[str, str]) -> Any:
     """lance ignores options it does not know, obstore refuses them: those are left to lance alone."""
     from obstore.exceptions import UnknownConfigurationKeyError
     from obstore.store import from_url

@@ -75,7 +75,50 @@ def parser() -> Parser:
     verify = verbs.add_parser("verify", help=text, description=text, allow_abbrev=False)
     _add_common(verify)
     _add_verify(verify)
+    for name, text in DATA_VERBS.items():
+        verb = verbs.add_parser(name, help=text, description=text, allow_abbrev=False)
+        _add_common(verb)
+        _add_data_steps(verb)
+    text = "compact declared tables, refresh their indexes, remove old versions; only past their thresholds"
+    maintain = verbs.add_parser("maintain", help=text, description=text, allow_abbrev=False)
+    _add_common(maintain)
+    _add_maintain(maintain)
+    text = "record what is in the catalogs; with --diff exit 2 when they differ from the manifests"
+    inventory = verbs.add_parser("inventory", help=text, description=text, allow_abbrev=False)
+    _add_common(inventory)
+    _add_inventory(inventory)
     return top
+
+
+DATA_VERBS = {
+    "materialize": "fill declared tables from their sources: those steps of the plan, and no others",
+    "evolve": "fill new columns, write columns anew in another type: those steps of the plan, and no others",
+    "migrate": "move tables that have a `migration`: those steps of the plan, and no others",
+}
+
+
+def _add_data_steps(to: Parser) -> None:
+    _add_paths(to)
+    _add_scope(to)
+    _add_allow(to)
+    _add_spark(to)
+    to.add_argument("--dry-run", action="store_true", help="show the steps; start no Spark, write nothing")
+    to.add_argument("--report", metavar="FILE", help="write the report here, whatever happens")
+    _add_format(to)
+
+
+def _add_inventory(to: Parser) -> None:
+    _add_paths(to)
+    _add_scope(to)
+    to.add_argument("--history", metavar="URI", required=True, help="the Lance table that the rows are appended to")
+    to.add_argument("--history-option", action="append", default=[], type=_variable, metavar="KEY=VALUE",
+                    help="storage option of the history; the value may be ${env:NAME} or ${file:PATH}")  # fmt: skip
+    to.add_argument("--diff", action="store_true", help="compare with the manifests, as `plan` does")
+    to.add_argument("--report", metavar="FILE.html", help="write a page about all runs of the history")
+    _add_spark(to)
+    to.add_argument("--dry-run", action="store_true", help="list the catalogs; start no Spark, write nothing")
+    _add_format(to)
+    to.add_argument("-o", "--output", metavar="FILE", help="write the result there instead of to stdout")
 
 
 def _add_verify(to: Parser) -> None:
@@ -85,6 +128,15 @@ def _add_verify(to: Parser) -> None:
     _add_spark(to)
     to.add_argument("--dry-run", action="store_true", help="show what would be checked; start no Spark")
     to.add_argument("--format", choices=["text", "json", "junit"], default="text", help="default: text")
+    to.add_argument("-o", "--output", metavar="FILE", help="write the result there instead of to stdout")
+
+
+def _add_maintain(to: Parser) -> None:
+    _add_paths(to)
+    _add_scope(to)
+    _add_spark(to)
+    to.add_argument("--dry-run", action="store_true", help="show what would be done, and why; start no Spark")
+    _add_format(to)
     to.add_argument("-o", "--output", metavar="FILE", help="write the result there instead of to stdout")
 
 
@@ -133,9 +185,13 @@ def _add_planning(to: Parser) -> None:
     )
     to.add_argument("--adopt", action="store_true", help="take declared objects that nobody owns")
     to.add_argument("--take-over", action="append", default=[], metavar="OWNER", help="take this owner's objects")
+    _add_allow(to)
+    _add_scope(to)
+
+
+def _add_allow(to: Parser) -> None:
     to.add_argument("--allow", action="append", default=[], choices=ALLOW_WORDS, metavar="WORD",
                     help=f"one of {', '.join(ALLOW_WORDS)}")  # fmt: skip
-    _add_scope(to)
 
 
 def _add_running(to: Parser) -> None:

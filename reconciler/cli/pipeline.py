@@ -7,33 +7,125 @@ from pathlib import Path
 
 from reconciler import app
 from reconciler.cli.output import Output
+from reconciler.cli.report_file import ReportFile
+from reconciler.model.report import EXIT_CODES, Report
 from reconciler.model.verification import Verification
-from reconciler.render import as_json
+from reconciler.render import as_json, text
+from reconciler.render.inventory import inventory_json, inventory_text
+from reconciler.render.inventory_page import inventory_page
+from reconciler.render.maintained import maintained_text
 from reconciler.render.verification import verification_junit, verification_text
+from reconciler.verbs import inventory as taking
+from reconciler.verbs import maintain as maintaining
 from reconciler.verbs import verify as verifying
+from reconciler.verbs.data_steps import DataRequest, plan_data_steps
 
-OK, ERROR, DIFFERS = 0, 1, 2
+OK, ERROR, DIFFERS, PARTLY, INTERRUPTED = 0, 1, 2, 5, 130
 
 
 def verify(args: argparse.Namespace, out: Output) -> int:
-    if args.output is not None and not Path(args.output).parent.is_dir():
-        raise app.Failure(f"cannot write {args.output}: create the folder {Path(args.output).parent} first")
+    _need_folder(args.output)
     request = verifying.VerifyRequest(_what(args), _spark(args), args.against, args.dry_run)
     found, warnings = verifying.verify(request, out.session)
     out.diagnostics(warnings)
-    text = _as(found, args.format)
-    if args.output is None:
-        out.result(text)
-    else:
-        app.write_file(Path(args.output), text)
+    _give(_as(found, args.format), args, out)
     if found.nothing_read:
         return ERROR
     return DIFFERS if found.count(False) else OK
 
 
+def maintain(args: argparse.Namespace, out: Output) -> int:
+    _need_folder(args.output)
+    found, warnings = maintaining.maintain(
+        maintaining.MaintainRequest(_what(args), _spark(args), args.dry_run), out.session
+    )
+    out.diagnostics(warnings)
+    shown = as_json.dumped(found.to_json()) if args.format == "json" else maintained_text(found)
+    try:
+        _give(shown, args, out)
+    except app.Failure as error:
+        if not found.changed:
+            raise
+        out.say(f"warning: {error.message}; the result goes to stdout")
+        out.result(shown)
+        return PARTLY
+    if found.interrupted:
+        return INTERRUPTED
+    return (PARTLY if found.changed else ERROR) if found.failed else OK
+
+
+def _need_folder(*files: str | None) -> None:
+    """Before the work, not after it."""
+    for file in files:
+        if file is not None and not Path(file).parent.is_dir():
+            raise app.Failure(f"cannot write {file}: create the folder {Path(file).parent} first")
+
+
+def _give(shown: str, args: argparse.Namespace, out: Output) -> None:
+    if args.output is None:
+        out.result(shown)
+    else:
+        app.write_file(Path(args.output), shown)
+
+
+def materialize(args: argparse.Namespace, out: Output) -> int:
+    return _data_steps(args, out)
+
+
+def evolve(args: argparse.Namespace, out: Output) -> int:
+    return _data_steps(args, out)
+
+
+def migrate(args: argparse.Namespace, out: Output) -> int:
+    return _data_steps(args, out)
+
+
+def _data_steps(args: argparse.Namespace, out: Output) -> int:
+    """As `apply` does it: the plan, then the report, with its exit codes."""
+    file = ReportFile(args.report, out.say)
+    if not args.dry_run:
+        file.claim(args.paths)
+    try:
+        made, warnings = plan_data_steps(DataRequest(_what(args), args.verb), out.session)
+    except app.Failure as error:
+        file.write(Report("", error.outcome, (), out.redactor.text(error.summary)))
+        raise
+    out.diagnostics(warnings)
+    if args.format == "text" or args.dry_run:
+        out.result(as_json.plan_json(made) if args.format == "json" else text.plan_text(made, out.color))
+    if args.dry_run:
+        return OK
+    report = app.apply(made, app.RunOptions(spark=_spark(args)), out.session, file.write)
+    shown = report.to_json()
+    if args.format == "json":
+        out.result(as_json.dumped(shown))
+    elif report.outcome != "no_changes":
+        out.result(text.report_text(shown))
+    code = EXIT_CODES[report.outcome]
+    return PARTLY if code == OK and file.lost and report.count("done") else code
+
+
+def inventory(args: argparse.Namespace, out: Output) -> int:
+    _need_folder(args.output, args.report)
+    options = dict(args.history_option)
+    request = taking.InventoryRequest(
+        _what(args), _spark(args), args.history, options, args.diff, args.report is not None, args.dry_run
+    )
+    done = taking.inventory(request, out.session)
+    out.diagnostics(done.warnings)
+    found = done.found
+    if done.page is not None:
+        app.write_file(Path(args.report), inventory_page(done.page))
+    _give(inventory_json(found) if args.format == "json" else inventory_text(found, out.color), args, out)
+    if found.nothing_read:
+        return ERROR
+    differs = found.diff is not None and (found.diff.has_changes or bool(found.diff.orphans))
+    return DIFFERS if differs or found.unread else OK
+
+
 def _what(args: argparse.Namespace) -> app.Request:
-    options = app.PlanOptions(targets=tuple(args.target))
-    return app.Request(tuple(args.paths), dict(args.var), tuple(args.catalog), options)
+    options = app.PlanOptions(targets=tuple(args.target), allow=frozenset(getattr(args, "allow", ())))
+    return app.Request(tuple(args.paths), dict(args.var), tuple(args.catalog), options, _spark(args))
 
 
 def _spark(args: argparse.Namespace) -> app.SparkOptions:

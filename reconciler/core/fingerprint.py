@@ -61,6 +61,8 @@ def _dataset(dataset: DatasetState | Unknown | None) -> Json:
     if dataset is None or isinstance(dataset, Unknown):
         return None if dataset is None else "unknown"
     filled: dict[str, Json] = {"data": dataset.data.digest} if dataset.data is not None else {}
+    if dataset.data is not None and not dataset.data.noted:
+        filled["noted"] = False
     return {
         **filled,
         "schema": _schema_print(dataset.fields),
@@ -76,6 +78,11 @@ def _index(index: Index) -> Json:
     """Of the parameters only those we recorded."""
     recorded: dict[str, Json] = {k: v for k, v in index.params.items() if k in index.recorded}
     return [index.name, index.column, index.type, recorded]
+
+
+def schema_print(fields: tuple[Field, ...]) -> str:
+    """Of a schema alone."""
+    return _schema_print(fields)
 
 
 def _sha256(text: str) -> str:

@@ -26,9 +26,13 @@ def standing(context: Context, owner: str | None) -> tuple[Standing, Block | Non
 
 
 def owner_of(context: Context, table: TableState) -> str | None:
+    return owner_seen_by(context.owner, table)
+
+
+def owner_seen_by(us: str, table: TableState) -> str | None:
     """The entry's mark, or where it has none the mark in its data when that is somebody else's: marks that are kept
     beside the catalog are not seen by those who keep theirs elsewhere. Our own mark in the data alone is not enough."""
-    if table.marks.owner is None and isinstance(table.dataset, DatasetState) and table.dataset.owner != context.owner:
+    if table.marks.owner is None and isinstance(table.dataset, DatasetState) and table.dataset.owner != us:
         return table.dataset.owner
     return table.marks.owner
 

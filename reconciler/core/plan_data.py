@@ -6,6 +6,8 @@ ledger of files is never guessed: what is not known holds the step back.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from reconciler.core.draft import Block, Drafter
 from reconciler.core.fields import bare, plain
 from reconciler.core.text import listing
@@ -22,8 +24,11 @@ def plan_data(d: Drafter, want: DesiredTable) -> None:
     if spec is None or source is None:
         return
     record = d.dataset.data
-    if record is not None and spec.mode == "once" and not record.lost:
-        return
+    if record is not None and not record.lost:
+        if not record.noted and not _note(d, want, spec, source, record):
+            return
+        if spec.mode == "once":
+            return
     new = dict(source.files)
     if spec.mode == "append" and record is not None:
         new = {path: stamp for path, stamp in source.files.items() if record.files.get(path) != stamp}
@@ -37,10 +42,16 @@ def plan_data(d: Drafter, want: DesiredTable) -> None:
         d.propose(change, risk, _reason(spec, source, record, new), before, word)
 
 
+def _note(d: Drafter, want: DesiredTable, spec: DataSpec, source: SourceState, record: DataRecord) -> bool:
+    """The same step again, which finds its rows there."""
+    change = replace(_change(want, spec, source, {}, record), digest=record.digest, replace=False)
+    return d.propose(change, "safe", "its rows are in, but the run that brought them was cut off before it noted that")
+
+
 def _change(
     want: DesiredTable, spec: DataSpec, source: SourceState, new: dict[str, str], record: DataRecord | None
 ) -> MaterializeTable:
-    fields = tuple(plain(f) for f in want.fields or ())
+    fields = tuple(replace(plain(f), default=f.default, function=f.function) for f in want.fields or ())
     replaces = spec.mode == "replace-if-changed"
     files = dict(sorted(new.items()))
     order = spec.order_by

@@ -120,4 +120,5 @@ def hold_back_over_threshold(drafts: Iterable[Draft], management: Management, ow
 
 def owned_count(snapshot: Snapshot, owner: str) -> int:
     findings = (*snapshot.namespaces.values(), *snapshot.tables.values())
-    return sum(1 for f in findings if isinstance(f, Present) and f.state.marks.owner == owner)
+    seen = sum(1 for f in findings if isinstance(f, Present) and f.state.marks.owner == owner)
+    return seen + snapshot.left_out.owned

@@ -151,7 +151,7 @@ def _catalog(spec: CatalogSpec, snapshot: Snapshot, plan: CatalogPlan, capabilit
     for where in (snapshot.namespaces, snapshot.tables):
         unread = {i: f for i, f in where.items() if isinstance(f, Unreadable) and not f.foreign and i not in told}
         problems += [f"{dotted(i)} cannot be read: {f.message}" for i, f in unread.items()]
-    tables = sum(1 for f in snapshot.tables.values() if not isinstance(f, Detached))
+    tables = sum(1 for f in snapshot.tables.values() if not isinstance(f, Detached)) + snapshot.left_out.tables
     namespaces = sum(1 for i, f in snapshot.namespaces.items() if not is_container(capabilities.ident_problem, i, f))
     said = tuple(sorted(set(problems)))
     return CatalogSummary(spec.type, not problems, namespaces, tables, _written(spec), said, tuple(plan.stale))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Protocol
 
-from reconciler.catalog.base import Catalog
 from reconciler.core.globs import matcher
 from reconciler.core.uris import place_of
 from reconciler.model.capabilities import Capabilities
@@ -17,6 +17,7 @@ from reconciler.model.observed import (
     Detached,
     Finding,
     Gap,
+    Observation,
     Occupied,
     Present,
     Scope,
@@ -30,8 +31,17 @@ _ANY_NAME = "\x01" * 40
 """Stands for any name below a namespace when the patterns are asked."""
 
 
+class Scanned(Protocol):
+    """What is needed of a Catalog."""
+
+    @property
+    def capabilities(self) -> Capabilities: ...
+
+    def scan(self, scope: Scope) -> Iterator[Observation | Gap | Occupied | Unsupported]: ...
+
+
 def observe(
-    catalog: Catalog,
+    catalog: Scanned,
     scope: Scope,
     ignore: Sequence[str] = (),
     clean: Callable[[str], str] = lambda message: message,
@@ -57,7 +67,7 @@ def observe(
 
 
 def _collected(
-    catalog: Catalog, scope: Scope, ignored: Callable[[Ident], bool], clean: Callable[[str], str]
+    catalog: Scanned, scope: Scope, ignored: Callable[[Ident], bool], clean: Callable[[str], str]
 ) -> Snapshot:
     namespaces: dict[Ident, Present | Unreadable] = {}
     tables: dict[Ident, Present | Detached | Unreadable] = {}

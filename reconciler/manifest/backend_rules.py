@@ -78,7 +78,7 @@ def _allowed_in_vain(capabilities: Capabilities, entry: Entry) -> None:
 
 def _in_vain(capabilities: Capabilities, entry: Entry, word: str) -> str | None:
     match word:
-        case "purge_data" if entry.kind != "Table" or entry.declared.data is None:
+        case "purge_data" if not isinstance(entry.declared, DesiredTable) or entry.declared.data is None:
             return "it lets `data` replace rows that did not come from there, and nothing else"
         case "replace_table" if not capabilities.replaces_tables:
             return "tables are altered in place there"

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from types import MappingProxyType
 from typing import Annotated
 
-from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
+from pydantic import BeforeValidator, Field, StringConstraints
 
+from reconciler.manifest.ages import Age, seconds_of
 from reconciler.manifest.catalog_documents import ABSENT, NonEmpty, Strict, whole
 from reconciler.model.checks import NO_CHECKS, Checks, Expression, Freshness
 
 Rows = Annotated[int, BeforeValidator(whole), Field(ge=0, le=10**15)]
 Columns = Annotated[list[NonEmpty], Field(min_length=1)]
-_AGE = re.compile(r"^[1-9][0-9]{0,5}[smhdw]\Z")
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
-
-
-def _an_age(text: str) -> str:
-    if not _AGE.match(text):
-        raise ValueError("an age is a number and one of s, m, h, d, w")
-    return text
 
 
 class RowCountDoc(Strict):
@@ -35,7 +27,7 @@ class ExpressionDoc(Strict):
 
 class FreshnessDoc(Strict):
     column: NonEmpty
-    maxAge: Annotated[str, AfterValidator(_an_age)]
+    maxAge: Age
 
 
 class ChecksDoc(Strict):
@@ -58,5 +50,5 @@ def checks_of(doc: ChecksDoc | None) -> Checks:
         tuple((key,) if isinstance(key, str) else tuple(key) for key in doc.unique or ()),
         MappingProxyType({column: tuple(values) for column, values in (doc.accepted or {}).items()}),
         tuple(Expression(e.name, e.sql) for e in doc.expressions or ()),
-        Freshness(fresh.column, int(fresh.maxAge[:-1]) * _SECONDS[fresh.maxAge[-1]]) if fresh else None,
+        Freshness(fresh.column, seconds_of(fresh.maxAge)) if fresh else None,
     )

@@ -118,4 +118,6 @@ CODES: Final[dict[str, str]] = {
     "M493": "backfill from a column that is backfilled itself",
     "M494": "default that is no value of the column",
     "M495": "unknown function",
+    # M46x: maintenance of a table
+    "M460": "cleanup of versions that may still be read",
 }

@@ -6,7 +6,6 @@ import math
 import re
 from datetime import date, datetime, time
 from decimal import Decimal as Number
-from decimal import InvalidOperation
 
 from reconciler.model.arrow import ArrowType, Decimal, Dictionary, Scalar, Temporal
 
@@ -14,6 +13,7 @@ Constant = str | int | float | bool
 _TEXT = frozenset({"string", "large_string"})
 _BYTES = frozenset({"binary", "large_binary"})
 _FLOATS = {"float16": 65504.0, "float32": 3.4028235e38, "float64": math.inf}
+_DIGITS = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
@@ -51,16 +51,13 @@ def _decimal(value: Constant, type_: Decimal) -> str | None:
     wrong = f"it takes a number of up to {type_.precision} digits, {type_.scale} of them after the point"
     if isinstance(value, bool) or (isinstance(value, float) and not math.isfinite(value)):
         return wrong
-    if len(text := str(value)) > 200:
+    text = str(value)
+    if len(text) > 200 or (isinstance(value, str) and not _DIGITS.fullmatch(value)):
         return wrong
-    try:
-        number = Number(text)
-    except InvalidOperation:
-        return wrong
-    if not number.is_finite():
-        return wrong
-    _, digits, exponent = number.normalize().as_tuple()
-    after = max(0, -int(exponent))
+    number = Number(text)
+    _, digits, exponent = number.as_tuple()
+    zeros = len(digits) - len("".join(map(str, digits)).rstrip("0"))
+    after = max(0, -int(exponent) - zeros) if number else 0
     before = max(0, len(digits) + int(exponent)) if number else 0
     return None if after <= type_.scale and before <= type_.precision - type_.scale else wrong
 

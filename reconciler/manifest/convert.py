@@ -18,6 +18,7 @@ from reconciler.model.checks import NO_CHECKS, Checks
 from reconciler.model.data import DataSpec, Migration
 from reconciler.model.desired import CatalogSpec, DesiredNamespace, DesiredTable, Management
 from reconciler.model.diagnostic import Source
+from reconciler.model.maintenance import Maintenance
 from reconciler.model.state import DESCRIPTION_KEY, EMPTY, Index, default_index_name
 
 Declared = CatalogSpec | DesiredNamespace | DesiredTable
@@ -123,6 +124,7 @@ def _table(document: Any, source: Source, columns: Columns, problems: list[Probl
         checks=_checks(spec.checks, fields, problems),
         data=_data(spec, fields, problems),
         migration=_migration(spec, problems),
+        maintenance=_maintenance(spec.maintenance, problems),
         **_common(document, problems, fields if complete else None),
     )
 
@@ -168,6 +170,17 @@ def _check_filled(fields: tuple[Field, ...], docs: Any, problems: list[Problem])
     from reconciler.manifest.backfill_rules import check_backfills
 
     check_backfills(fields, docs, problems)
+
+
+def _maintenance(doc: Any, problems: list[Problem]) -> Maintenance | None:
+    if doc is None:
+        return None
+    from reconciler.manifest.maintenance_documents import maintenance_of
+    from reconciler.manifest.maintenance_rules import check_maintenance
+
+    maintenance = maintenance_of(doc)
+    check_maintenance(maintenance, problems)
+    return maintenance
 
 
 def _index(doc: Any) -> Index:

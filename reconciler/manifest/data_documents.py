@@ -89,7 +89,7 @@ ViewDoc = Annotated[
 
 class SqlSource(Flat):
     format: Literal["sql"]
-    sql: Annotated[str, StringConstraints(min_length=1, max_length=100_000)]
+    sql: Annotated[str, StringConstraints(min_length=1, max_length=20_000)]
     views: dict[ViewName, ViewDoc] = ABSENT
     token: NonEmpty = ABSENT
     prefixes: ClassVar[tuple[str, ...]] = ()

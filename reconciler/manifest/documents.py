@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Stri
 from reconciler.manifest.catalog_documents import ABSENT, AnyCatalog, CatalogName, Id, NonEmpty, Strict, whole
 from reconciler.manifest.check_documents import ChecksDoc
 from reconciler.manifest.data_documents import DataDoc, MigrationDoc
+from reconciler.manifest.maintenance_documents import MaintenanceDoc
 from reconciler.model.desired import AllowWord
 
 API_VERSION = "reconciler.lance/v1"
@@ -235,6 +236,7 @@ class TableSpec(_ObjectSpec):
     checks: ChecksDoc = ABSENT
     data: DataDoc = ABSENT
     migration: MigrationDoc = ABSENT
+    maintenance: MaintenanceDoc = ABSENT
 
 
 class TableDocument(_Document):

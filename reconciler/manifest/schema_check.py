@@ -19,6 +19,8 @@ from reconciler.manifest.yaml_careful import Careful, Node
 from reconciler.manifest.yaml_scalars import Value, describe, quoted, resolve
 
 MAX_ERRORS = 100
+_SHORT = 80
+"""Characters of a value that a message repeats."""
 
 _WORDS = {
     "string": "a string",
@@ -201,7 +203,9 @@ def _wrong_type(path: Path, types: list[str], node: Node | None, form: str, secr
     found = describe(node.text) if node.plain else "a string"
     hint = "write decimal digits without quotes" if {"integer", "number"} & set(types) else ""
     hint = "write true or false without quotes" if types == ["boolean"] else hint
-    return Problem("M205", path, f"{where} must be {wanted}; {node.text[:80]} is {found}", hint)
+    if "string" in types and node.plain and len(node.text) <= _SHORT:
+        hint = f"write {quoted(node.text)}"  # A date, say, where texts are taken too.
+    return Problem("M205", path, f"{where} must be {wanted}; {node.text[:_SHORT]} is {found}", hint)
 
 
 def _not_one_of(path: Path, rule: dict[str, Any], node: Node | None) -> Problem:

@@ -268,7 +268,7 @@ class MaterializeTable:
     files: Mapping[str, str]
     """Hash of a path -> hash of what the file is: these files and no others. Empty for a source without files."""
     fields: tuple[Field, ...]
-    """The columns to be written, in declared order."""
+    """The columns to be written, in declared order; with the backfill of those that the source may lack."""
     mapping: Mapping[str, str]
     """Column of the table -> column of the source, where the names differ."""
     partitions: int | None = None

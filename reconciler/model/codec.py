@@ -147,7 +147,12 @@ def dataset_json(state: DatasetState) -> dict[str, Json]:
     if state.applied:
         out["applied"] = list(state.applied)
     if state.data is not None:
-        out["data"] = {"digest": state.data.digest, "files": dict(state.data.files), "lost": state.data.lost}
+        out["data"] = {
+            "digest": state.data.digest,
+            "files": dict(state.data.files),
+            "lost": state.data.lost,
+            "noted": state.data.noted,
+        }
     if not state.empty:
         out["empty"] = False
     return out

@@ -68,6 +68,8 @@ class DataRecord:
     """Mode `append`: hash of a path -> hash of what the file was (size and time, or etag)."""
     lost: bool = False
     """A data step was cut off and the history that would tell whether it landed is gone: nothing may be concluded."""
+    noted: bool = True
+    """False: the run that brought the rows was cut off before it noted them where no cleanup of versions reaches."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from reconciler.model.checks import NO_CHECKS, Checks
 from reconciler.model.data import DataSpec, Migration
 from reconciler.model.diagnostic import Source
 from reconciler.model.ident import Ident
+from reconciler.model.maintenance import Maintenance
 from reconciler.model.state import EMPTY, Index
 
 DEFAULT_OWNER = "default"
@@ -81,6 +82,8 @@ class DesiredTable:
     """Never compared with anything live, and no part of a plan."""
     data: DataSpec | None = None
     migration: Migration | None = None
+    maintenance: Maintenance | None = None
+    """The same."""
 
 
 DesiredObject = DesiredNamespace | DesiredTable

@@ -109,6 +109,16 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Tables that are live and in no snapshot, because no plan changes them and none depends on which they are: they
+    are as declared, or nobody declares them and they are not ours."""
+
+    tables: int = 0
+    owned: int = 0
+    """So many of them are ours."""
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """One catalog as observed."""
 
@@ -129,6 +139,7 @@ class Snapshot:
     """Where the rows of declared tables come from, as it was looked at for this plan."""
     origins: Mapping[Ident, Origin] = field(default_factory=lambda: MappingProxyType({}))
     """The same for declared tables whose rows are moved from another table."""
+    left_out: LeftOut = LeftOut()
 
     def refuses(self, change: Change) -> str | None:
         """As `Capabilities.refuses`, by the service's own word."""

@@ -155,6 +155,18 @@ def claimed(place: DataPlace, context: WriteContext, clock: Clock = REAL) -> Ite
     _give_back(held)
 
 
+def settle(place: DataPlace, context: WriteContext) -> str | None:
+    """Ends what a run that is gone has left: what landed is noted, the claim is given back. The holder of a claim that
+    is still alive is the answer, and nothing is done then. Raises CatalogError."""
+    found = _found(opened(place))
+    if found is None:
+        return None
+    if not _gone(found, time.time()):
+        return found.holder
+    with claimed(place, context):
+        return None
+
+
 def _acquired(place: DataPlace, context: WriteContext, clock: Clock) -> Held:
     run = uuid.uuid4().hex
     give_up = clock.now() + WAITS

@@ -6,6 +6,7 @@ import contextlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ import pyarrow as pa
 from reconciler.model.errors import CatalogError, Code
 from reconciler.pipeline import write_task
 from reconciler.pipeline.jobs import TASKS_PER_CORE, carried_by_value, checked, done
+from reconciler.pipeline.pieces import Piece, pieces_of
 from reconciler.pipeline.sources import Listing, list_source, source_schema, storage_of
 from reconciler.pipeline.spark_types import carried_schema
 from reconciler.pipeline.write_task import Unit
@@ -32,20 +34,22 @@ def frame_of(
     storage: Mapping[str, str],
     listing: Listing,
     unit: Unit,
-) -> Iterator[Any]:
-    """The rows of the source. For as long as they are read: a query needs its views."""
+) -> Iterator[tuple[Any, Unit]]:
+    """The rows of the source, and how they are written. For as long as they are read: a query needs its views."""
     if source["format"] == "sql":
         with _views(running, spark, slots, source, storage):
-            yield done(lambda: spark.sql(source["sql"]))
+            yield done(lambda: spark.sql(source["sql"])), unit
     elif source["format"] in BY_SPARK:
-        yield done(lambda: _loaded(spark, source))
+        yield done(lambda: _loaded(spark, source)), unit
     else:
         schema = pa.ipc.read_schema(pa.py_buffer(unit["schema"]))
         wanted = pa.schema([f for f in schema if f.name not in unit["computed"]])
-        yield _from_files(spark, slots, listing, {**unit, "schema": wanted.serialize().to_pybytes()}, wanted)
+        reading = {**unit, "schema": wanted.serialize().to_pybytes(), "computed": {}}
+        pieces = pieces_of(listing, source, storage)
+        yield _from_files(spark, slots, pieces, reading, wanted), {**unit, "mapping": {}}
 
 
-def _from_files(spark: Any, slots: int, listing: Listing, unit: Unit, schema: pa.Schema) -> Any:
+def _from_files(spark: Any, slots: int, pieces: Sequence[Piece], unit: Unit, schema: pa.Schema) -> Any:
     """Rows already in the names of the table, and in types that Spark can carry."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -53,9 +57,9 @@ def _from_files(spark: Any, slots: int, listing: Listing, unit: Unit, schema: pa
         carried = carried_schema(schema)
     except ValueError as error:
         raise CatalogError(Code.UNSUPPORTED, f"{error}: leave `orderBy` and `partitions` out") from error
-    pieces = [p.to_unit() for p in listing.pieces()]
     count = min(len(pieces), slots * TASKS_PER_CORE)
-    tasks = [{**unit, "files": pieces[i::count], "carried": carried.serialize().to_pybytes()} for i in range(count)]
+    files = [piece.to_unit() for piece in pieces]
+    tasks = [{**unit, "files": files[i::count], "carried": carried.serialize().to_pybytes()} for i in range(count)]
     carried_by_value(write_task)
     numbers = spark.range(0, count, 1, count)
     return numbers.mapInArrow(write_task.read_job(tasks), from_arrow_schema(carried))
@@ -85,7 +89,7 @@ def _views(
         names: list[str] = []
         try:
             for name, view in source.get("views", {}).items():
-                done(lambda n=name, v=view: _view(spark, slots, v, storage).createOrReplaceTempView(n))
+                done(partial(_make_view, spark, slots, name, view, storage))
                 names.append(name)
             yield
         finally:
@@ -94,12 +98,21 @@ def _views(
                     spark.catalog.dropTempView(name)
 
 
+def _make_view(spark: Any, slots: int, name: str, view: Mapping[str, Any], storage: Mapping[str, str]) -> None:
+    _view(spark, slots, view, storage).createOrReplaceTempView(name)
+
+
 def _view(spark: Any, slots: int, view: Mapping[str, Any], storage: Mapping[str, str]) -> Any:
     if view["format"] in BY_SPARK:
         return _loaded(spark, view)
     options = storage_of(view) or dict(storage)
     listing = list_source(view, options)
-    schema = source_schema(listing, view)
+    schema = source_schema(listing, view, options)
+    if schema is None:
+        raise CatalogError(
+            Code.UNSUPPORTED, f"a view of {view['format']} has no columns of its own: use another format"
+        )
+    schema = pa.schema([f.with_type(pa.string()) if pa.types.is_null(f.type) else f for f in schema])
     unit: Unit = {
         "key": 0,
         "schema": schema.serialize().to_pybytes(),
@@ -109,7 +122,8 @@ def _view(spark: Any, slots: int, view: Mapping[str, Any], storage: Mapping[str,
         "source_options": dict(options),
         "mapping": {},
     }
-    return _restored(_from_files(spark, slots, listing, unit, schema), schema)
+    pieces = pieces_of(listing, view, options)
+    return _restored(_from_files(spark, slots, pieces, unit, schema), schema)
 
 
 def _restored(frame: Any, schema: pa.Schema) -> Any:

@@ -2,7 +2,7 @@
 
 A task is told what to do in the function that Spark carries there, storage options included: they are in no plan, no
 log and no user interface. Our task modules travel by value, so that executors need pylance and nothing of ours: the
-module of `work` stands alone, but for `table_task` and `checksum`.
+module of `work` stands alone, but for `table_task`, `checksum`, `file_reader` and `conform`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from types import ModuleType
 from typing import Any
 
-from reconciler.pipeline import checksum, file_reader, table_task
+from reconciler.pipeline import checksum, conform, file_reader, table_task
 from reconciler.pipeline.session import SparkError, first_line
 from reconciler.pipeline.table_task import Unit
 
@@ -31,9 +31,11 @@ def cores(spark: Any) -> int:
     return max(1, int(done(numbers.count)))
 
 
-def answers(spark: Any, units: Sequence[Unit], slots: int, work: Work) -> Iterator[dict[str, Any]]:
-    """As they come. Raises SparkError."""
-    jobs = list(packed(units, slots))
+def answers(
+    spark: Any, units: Sequence[Unit], slots: int, work: Work, per_task: int = UNITS_PER_TASK
+) -> Iterator[dict[str, Any]]:
+    """As they come, job by job: with large units few of them make a job. Raises SparkError."""
+    jobs = list(packed(units, slots, per_task))
     pool = ThreadPoolExecutor(JOBS_AT_A_TIME, thread_name_prefix="spark-job")
     try:
         waiting: list[Future[list[Any]]] = [pool.submit(_collected, spark, tasks, work) for tasks in jobs]
@@ -54,12 +56,12 @@ def checked(answer: dict[str, Any]) -> dict[str, Any]:
     return answer
 
 
-def packed(units: Sequence[Unit], slots: int) -> Iterator[list[list[Unit]]]:
-    """Jobs of at most TASKS_PER_CORE tasks for each core; no task has more than UNITS_PER_TASK units. Neighbours go to
+def packed(units: Sequence[Unit], slots: int, per_task: int = UNITS_PER_TASK) -> Iterator[list[list[Unit]]]:
+    """Jobs of at most TASKS_PER_CORE tasks for each core; no task has more than `per_task` units. Neighbours go to
     different tasks: what is large stands together."""
     most = slots * TASKS_PER_CORE
-    for start in range(0, len(units), most * UNITS_PER_TASK):
-        some = units[start : start + most * UNITS_PER_TASK]
+    for start in range(0, len(units), most * per_task):
+        some = units[start : start + most * per_task]
         count = min(len(some), most)
         yield [list(some[number::count]) for number in range(count)]
 
@@ -84,7 +86,7 @@ def _frame(spark: Any, tasks: Sequence[Sequence[Unit]], work: Work, schema: str)
 def carried_by_value(*modules: ModuleType) -> None:
     from pyspark import cloudpickle
 
-    for module in (checksum, table_task, file_reader, *modules):
+    for module in (checksum, conform, file_reader, table_task, *modules):
         cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
 
 

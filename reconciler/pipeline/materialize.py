@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from reconciler.catalog.arrow_convert import to_arrow_field
@@ -15,9 +16,12 @@ from reconciler.model.data import FILE_FORMATS
 from reconciler.model.errors import CatalogError, Code
 from reconciler.pipeline import frames, write_task
 from reconciler.pipeline.claims import Clock, Held, claimed
-from reconciler.pipeline.data_plane import Running
+from reconciler.pipeline.data_plane import Line, Running
 from reconciler.pipeline.jobs import TASKS_PER_CORE, answers
-from reconciler.pipeline.sources import Listing, SourceError, list_source, source_columns, storage_of
+from reconciler.pipeline.listing import SourceError
+from reconciler.pipeline.pieces import Piece, pieces_of
+from reconciler.pipeline.source_state import digest_of, files_of, hashed
+from reconciler.pipeline.sources import Listing, list_source, source_schema, storage_of
 from reconciler.pipeline.write_task import Unit
 
 REDO = 5
@@ -41,8 +45,8 @@ def materialize(running: Running, change: MaterializeTable, place: DataPlace, co
     with claimed(place, context, Clock(stopped=running.stopped)) as held:
         record = held.record()
         after = record_after(record, change)
-        if record is not None and record == after:
-            return Written(held.claim.base, held.version)  # Another run of this step was faster.
+        if record is not None and (record.digest, record.files) == (after.digest, after.files):
+            return Written(held.claim.base, held.version)  # Another run of this step was faster, or was cut off.
         listing = _listed(source, storage, change)
         if context.tag is not None:
             keep_version(held.dataset, context.tag, held.claim.base)
@@ -59,12 +63,17 @@ def _listed(source: Mapping[str, Any], storage: Mapping[str, str], change: Mater
     except SourceError as error:
         raise CatalogError(Code.INVALID_INPUT, f"the source cannot be read: {error}") from error
     if change.files:
-        return found.only(change.files) or _moved_on("files of the source have changed or are gone")
-    return found if found.digest_with(change.mapping) == change.digest else _moved_on("the source has changed")
+        there = files_of(found)
+        if any(there.get(path) != stamp for path, stamp in change.files.items()):
+            raise _moved_on("files of the source have changed or are gone")
+        return replace(found, files=tuple(f for f in found.files if hashed(f.uri) in change.files))
+    if digest_of(found, change.mapping) != change.digest:
+        raise _moved_on("the source has changed")
+    return found
 
 
-def _moved_on(what: str) -> Listing:
-    raise CatalogError(Code.CONCURRENT_MODIFICATION, f"{what} since the plan was made. Make a new plan.")
+def _moved_on(what: str) -> CatalogError:
+    return CatalogError(Code.INVALID_TABLE_STATE, f"{what} since the plan was made. Make a new plan.")
 
 
 def _committed(held: Held, change: MaterializeTable, rows: _Rows, record: Any) -> Any:
@@ -98,10 +107,11 @@ def _written(
     spark, slots = running.spark()
     unit = _unit(change, source, storage, listing, held)
     if source["format"] in (*FILE_FORMATS, "lance") and not change.order_by:
-        parts = list(_parts(unit, listing, change.partitions, slots))
+        pieces = pieces_of(listing, source, storage)
+        parts = list(_parts(unit, pieces, change.partitions, slots))
         if change.partitions is None or len(parts) == change.partitions:
             return _gathered(running, answers(spark, parts, slots, write_task.write), len(parts))
-    with frames.frame_of(running, spark, slots, source, storage, listing, unit) as frame:
+    with frames.frame_of(running, spark, slots, source, storage, listing, unit) as (frame, unit):
         wanted = change.partitions or slots * TASKS_PER_CORE
         if change.order_by:
             frame = frames.sorted_by(frame, change.order_by, wanted)
@@ -116,7 +126,7 @@ def _unit(
     """What all parts have in common."""
     import pyarrow as pa
 
-    names = source_columns(source, listing)
+    names = _columns_of(source, storage, listing)
     missing = [f for f in change.fields if names is not None and change.mapping.get(f.name, f.name) not in names]
     computed = {f.name: f.default for f in missing if f.default is not None}
     live = held.dataset.schema
@@ -137,16 +147,21 @@ def _unit(
     }
 
 
-def _parts(unit: Unit, listing: Listing, partitions: int | None, slots: int) -> Iterator[Unit]:
+def _columns_of(source: Mapping[str, Any], storage: Mapping[str, str], listing: Listing) -> set[str] | None:
+    """Where that is known before anything is read."""
+    found = source_schema(listing, source, storage) if source["format"] in (*FILE_FORMATS, "lance") else None
+    return set(found.names) if found is not None else None
+
+
+def _parts(unit: Unit, pieces: Sequence[Piece], partitions: int | None, slots: int) -> Iterator[Unit]:
     """About equal in size: as many as the manifest says, or as keep all cores busy to the end."""
-    pieces = listing.pieces()
     count = min(len(pieces), partitions or slots * TASKS_PER_CORE)
-    groups: list[tuple[int, list[Any]]] = [(0, []) for _ in range(count)]
-    for piece in sorted(pieces, key=lambda p: -p.size):
+    groups: list[tuple[int, list[int]]] = [(0, []) for _ in range(count)]
+    for place in sorted(range(len(pieces)), key=lambda i: -pieces[i].size):
         smallest = min(range(count), key=lambda i: groups[i][0])
-        groups[smallest] = (groups[smallest][0] + piece.size, [*groups[smallest][1], piece])
-    for number, (_, some) in enumerate(groups):
-        yield {**unit, "key": number, "files": [p.to_unit() for p in sorted(some, key=lambda p: p.order)]}
+        groups[smallest] = (groups[smallest][0] + pieces[place].size, [*groups[smallest][1], place])
+    for number, places in enumerate(sorted(sorted(some) for _, some in groups)):
+        yield {**unit, "key": number, "files": [pieces[i].to_unit() for i in places]}
 
 
 def _gathered(running: Running, found: Iterator[Mapping[str, Any]], of: int | None) -> _Rows:
@@ -156,6 +171,7 @@ def _gathered(running: Running, found: Iterator[Mapping[str, Any]], of: int | No
     got: list[Mapping[str, Any]] = []
     errors: list[str] = []
     size = 0
+    started = time.monotonic()
     for answer in found:
         running.need_time()
         if "error" in answer:
@@ -164,7 +180,7 @@ def _gathered(running: Running, found: Iterator[Mapping[str, Any]], of: int | No
         got.append(answer)
         size += int(answer["bytes"])
         rows = sum(int(a["rows"]) for a in got)
-        running.show(_pace(len(got), of, rows, size))
+        running.show(_pace(len(got), of, rows, size, time.monotonic() - started))
     if errors:
         more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
         raise CatalogError(Code.INVALID_INPUT, f"the source does not fit the table: {errors[0]}{more}")
@@ -173,8 +189,7 @@ def _gathered(running: Running, found: Iterator[Mapping[str, Any]], of: int | No
     return _Rows(fragments, sum(int(a["rows"]) for a in got))
 
 
-def _pace(done: int, of: int | None, rows: int, size: int) -> Any:
+def _pace(done: int, of: int | None, rows: int, size: int, seconds: float) -> Line:
     parts = f"{done}/{of} parts" if of is not None else f"{done} parts"
-    return lambda seconds: f"{parts}, {rows} rows, {size / 1e6 / max(seconds, 0.001):.1f} MB/s, {seconds:.0f} s"
-
-
+    text = f"{parts}, {rows} rows, {size / 1e6 / max(seconds, 0.001):.1f} MB/s"
+    return lambda _: text

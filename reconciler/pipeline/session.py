@@ -11,6 +11,7 @@ import contextlib
 import importlib.util
 import logging
 import os
+import re
 import shutil
 import signal
 import socket
@@ -45,6 +46,7 @@ _LOCAL = {
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
 }
 _LOG_LINES = 5
+_RAISED = re.compile(r"(?!org\.|java\.|scala\.|Caused by)[A-Za-z_][\w.]*(Error|Exception|Problem)\b: ")
 CONNECT_PORT = 15002
 CONNECT_SECONDS = 10
 
@@ -179,6 +181,12 @@ def _last_lines(log: Path) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """Of a Spark error: the rest is the stack of another machine."""
+    """Of a Spark error: the rest is the stack of another machine. Of what a Python worker raised, the last line of its
+    traceback: that is what went wrong."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    starts = [number for number, line in enumerate(lines) if line.startswith("Traceback (most recent call last)")]
+    if starts:
+        raised = [line for line in lines[starts[-1] :] if _RAISED.match(line)]
+        if raised:
+            return raised[-1]
     return lines[0] if lines else type(error).__name__

@@ -3,7 +3,7 @@
 Nothing is committed here: files that no commit names are nobody's rows. What is wrong with the data is an answer, so
 that Spark repeats nothing in vain; what may pass (a store that does not answer) is raised, and Spark tries again.
 
-The module stands alone but for `file_reader` and `table_task`: Spark carries them to executors by value.
+The module stands alone but for `conform`, `file_reader` and `table_task`: Spark carries them to executors by value.
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ from typing import Any
 import pyarrow as pa
 
 from reconciler.pipeline import file_reader, table_task
-from reconciler.pipeline.file_reader import ReadError
+from reconciler.pipeline.conform import ValueProblem, conform
+from reconciler.pipeline.file_reader import FileError
 
 Unit = dict[str, Any]
 """uri, options, version of the table; schema (what is written, in Arrow IPC); computed (column -> SQL for what the
-source lacks); for files: files, format, format_options, source_options, mapping. `key` names it."""
+source lacks); mapping (column of the table -> column of the source); layout (of the fragments); for files: files,
+format, format_options, source_options. `key` names it."""
 
 
 def write(unit: Unit) -> Iterator[Any]:
@@ -45,7 +47,7 @@ def read_job(tasks: Sequence[Unit]) -> Callable[[Any], Iterator[Any]]:
 
 
 def frame_job(unit: Unit) -> Callable[[Any], Iterator[Any]]:
-    """A function for mapInArrow over the rows of a DataFrame: one fragment or more for each partition that has rows."""
+    """A function for mapInArrow over the rows of a DataFrame: the fragments of a partition are one answer."""
 
     def run(batches: Iterable[Any]) -> Iterator[Any]:
         missing = table_task._missing()
@@ -53,10 +55,18 @@ def frame_job(unit: Unit) -> Callable[[Any], Iterator[Any]]:
             yield table_task._rows([json.dumps({"missing": missing})])
             return
         schema = _schema(unit, with_computed=False)
-        fitted = (file_reader.fit(b, schema, unit["mapping"], unit["told"]) for b in batches if b.num_rows)
-        yield from _answered(unit, fitted)
+        wanted = {field.name: unit["mapping"].get(field.name, field.name) for field in schema}
+        fitted = (conform(batch, schema, wanted) for batch in batches if batch.num_rows)
+        yield from _answered({**unit, "key": _partition()}, fitted)
 
     return run
+
+
+def _partition() -> int:
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    return int(context.partitionId()) if context is not None else 0
 
 
 def _schema(unit: Unit, with_computed: bool) -> Any:
@@ -68,6 +78,9 @@ def _schema(unit: Unit, with_computed: bool) -> Any:
 
 def _from_files(unit: Unit, schema: Any) -> Iterator[Any]:
     for file in unit["files"]:
+        if unit["format"] == "lance":
+            yield from _from_lance(file, unit, schema)
+            continue
         yield from file_reader.read_batches(
             file["uri"],
             unit["format"],
@@ -75,8 +88,27 @@ def _from_files(unit: Unit, schema: Any) -> Iterator[Any]:
             unit["source_options"],
             schema,
             unit["mapping"],
-            file.get("row_groups"),
+            size=file["size"],
+            stamp=file["stamp"],
+            row_groups=file["part"],
         )
+
+
+def _from_lance(file: dict[str, Any], unit: Unit, schema: Any) -> Iterator[Any]:
+    """One fragment of a table, at the version that was pinned."""
+    import lance
+
+    dataset = lance.dataset(file["uri"], version=int(file["stamp"]), storage_options=unit["source_options"] or None)
+    wanted = {field.name: unit["mapping"].get(field.name, field.name) for field in schema}
+    have = [name for name in dict.fromkeys(wanted.values()) if name in dataset.schema.names]
+    scanner = dataset.scanner(
+        columns=have,
+        fragments=[f for f in dataset.get_fragments() if f.fragment_id == file["part"]],
+        blob_handling="all_binary",
+        batch_size_bytes=file_reader.BATCH_BYTES,
+    )
+    for batch in scanner.to_batches():
+        yield conform(batch, schema, wanted)
 
 
 def _answered(unit: Unit, batches: Iterator[Any]) -> Iterator[Any]:
@@ -104,19 +136,19 @@ def _fragments(unit: Unit, batches: Iterator[Any]) -> list[str]:
     target = lance.dataset(unit["uri"], version=unit["version"], storage_options=options)
     schema = _schema(unit, with_computed=True)
     reader = pa.RecordBatchReader.from_batches(schema, itertools.chain([first], batches))
-    written = write_fragments(reader, target, schema=schema, mode="append", storage_options=options, **unit["layout"])
-    return [json.dumps(f.to_json()) for f in written]
+    made: Any = write_fragments(reader, target, schema=schema, mode="append", storage_options=options, **unit["layout"])
+    return [json.dumps(f.to_json()) for f in made]
 
 
 class _Watched:
-    """Counts the rows, computes what the source lacks, checks for nulls, and keeps the error of the source: lance wraps
-    what a reader raises in words of its own."""
+    """Counts the rows, computes what the source lacks, and keeps the error of the source: lance wraps what a reader
+    raises in words of its own."""
 
     def __init__(self, unit: Unit, batches: Iterator[Any]) -> None:
         self._unit = unit
         self._batches = batches
         self._schema = _schema(unit, with_computed=True)
-        self.error: ReadError | None = None
+        self.error: ValueError | None = None
         self.count = self.size = 0
 
     def __iter__(self) -> _Watched:
@@ -127,19 +159,12 @@ class _Watched:
             batch = next(self._batches)
             if self._unit["computed"]:
                 batch = _computed(batch, self._unit["computed"], self._schema)
-            _need_values(batch)
-        except ReadError as error:
+        except (FileError, ValueProblem) as error:
             self.error = error
             raise
         self.count += batch.num_rows
         self.size += batch.nbytes
         return batch
-
-
-def _need_values(batch: Any) -> None:
-    for field, column in zip(batch.schema, batch.columns, strict=True):
-        if not field.nullable and column.null_count:
-            raise ReadError(f"{column.null_count} rows have no value for column {field.name}, which is NOT NULL")
 
 
 def _computed(batch: Any, expressions: dict[str, str], schema: Any) -> Any:
@@ -148,18 +173,9 @@ def _computed(batch: Any, expressions: dict[str, str], schema: Any) -> Any:
 
     store = lance.write_dataset(pa.Table.from_batches([batch]), "memory://rows")
     try:
-        made = store.scanner(columns=expressions, scan_in_order=True).to_table().combine_chunks()
+        made = store.scanner(columns=expressions, scan_in_order=True).to_table()
     except Exception as error:
-        raise ReadError(f"a backfill expression cannot be evaluated: {error}") from error
-    columns = [_cast(made.column(f.name), f) if f.name in expressions else batch.column(f.name) for f in schema]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
-
-
-def _cast(column: Any, field: Any) -> Any:
-    try:
-        whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-        return whole.cast(field.type)
-    except pa.ArrowInvalid as error:
-        raise ReadError(
-            f"the backfill of column {field.name} gives a value that is no {field.type}: {error}"
-        ) from error
+        raise ValueProblem(f"a backfill expression cannot be evaluated: {error}") from error
+    arrays = [made.column(f.name).combine_chunks() if f.name in expressions else batch.column(f.name) for f in schema]
+    whole = pa.RecordBatch.from_arrays(arrays, names=schema.names)
+    return conform(whole, schema, {name: name for name in schema.names})

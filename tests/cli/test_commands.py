@@ -201,13 +201,6 @@ def test_partly_applied_is_5(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "r.json").read_text())["outcome"] == "failed"
 
 
-def test_an_allow_word_that_has_no_effect_is_said_to_have_none(tmp_path: Path) -> None:
-    write(tmp_path, *TWO)
-    run = reconciler(tmp_path, "plan", "m.yaml", "--allow", "purge_data")
-    assert run.code == 0
-    assert "warning: --allow purge_data has no effect" in run.err
-
-
 BAD_INPUT = {
     "no such path": (["plan", "nowhere"], "nowhere"),
     "no such command": (["pla"], "invalid choice"),

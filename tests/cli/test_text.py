@@ -59,6 +59,11 @@ CHANGES: list[tuple[c.Change, Json, str]] = [
         None,
         "+ rows and indexes of old b.t",
     ),
+    (
+        c.MaterializeTable(("a", "t"), {"format": "csv", "path": ["x", "y"]}, True, "sha256:0", {}, (FIELD,), {}),
+        None,
+        "~ rows from csv x, y",
+    ),
 ]
 
 

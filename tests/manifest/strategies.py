@@ -80,6 +80,7 @@ _HEAD: dict[str, Any] = {"apiVersion": st.just("reconciler.lance/v1")}
 _METADATA = st.fixed_dictionaries({"catalog": NAME, "id": ID})
 NAMESPACE = optional({**_HEAD, "kind": st.just("Namespace"), "metadata": _METADATA}, {"spec": optional({}, _COMMON)})
 _ROWS = st.integers(0, 10**15) | st.just(20.0)
+AGE = st.from_regex(r"[1-9][0-9]{0,5}[smhdw]", fullmatch=True)
 CHECKS = optional(
     {},
     {
@@ -92,9 +93,7 @@ CHECKS = optional(
             max_size=2,
         ),
         "expressions": st.lists(st.fixed_dictionaries({"name": WORD, "sql": WORD}), max_size=2),
-        "freshness": st.fixed_dictionaries(
-            {"column": WORD, "maxAge": st.from_regex(r"[1-9][0-9]{0,5}[smhdw]", fullmatch=True)}
-        ),
+        "freshness": st.fixed_dictionaries({"column": WORD, "maxAge": AGE}),
     },
 )
 _PATHS = WORD | st.lists(WORD, min_size=1, max_size=2)
@@ -139,6 +138,22 @@ DATA = optional(
     },
 )
 MIGRATION = optional({"from": _METADATA}, {"verify": st.sampled_from(["checksum", "none"])})
+_COUNT = st.integers(2, 2**31 - 1) | st.just(20.0)
+MAINTENANCE = optional(
+    {},
+    {
+        "compact": optional(
+            {},
+            {
+                "targetRowsPerFragment": _COUNT,
+                "minSmallFragments": _COUNT,
+                "maxDeletedPercent": st.floats(0, 100) | st.integers(0, 100),
+            },
+        ),
+        "indexes": optional({}, {"maxUnindexedRows": _ROWS}),
+        "cleanup": optional({}, {"olderThan": AGE, "keepTagged": st.booleans(), "retainVersions": _COUNT}),
+    },
+).filter(bool)
 TABLE_SPEC = optional(
     {},
     {
@@ -152,6 +167,7 @@ TABLE_SPEC = optional(
         "checks": CHECKS,
         "data": DATA,
         "migration": MIGRATION,
+        "maintenance": MAINTENANCE,
     },
 )
 TABLE = st.fixed_dictionaries({**_HEAD, "kind": st.just("Table"), "metadata": _METADATA, "spec": TABLE_SPEC})
@@ -227,7 +243,7 @@ ODD = st.one_of(
 )  # fmt: skip
 KEYS = st.sampled_from(["type", "fields", "default", "backfill", "params", "name", "spec", "extra", "storage.x", "storage",
                         "header.x", "tls.ca_file", "tls", "credential", "auth_token", "session_token", "access_key_id", "max_retries", "endpoint",
-                        "assume_role_region", "read_timeout", "num_sub_vectors", "metric", "schema", "location", "management", "description", "checks", "rowCount", "min", "freshness", "maxAge", "data", "source", "format", "path", "table", "query", "token", "views", "sql", "function", "options", "password", "version", "migration", "from", ""])  # fmt: skip
+                        "assume_role_region", "read_timeout", "num_sub_vectors", "metric", "schema", "location", "management", "description", "checks", "rowCount", "min", "freshness", "maxAge", "data", "source", "format", "path", "table", "query", "token", "views", "sql", "function", "options", "password", "version", "migration", "from", "maintenance", "compact", "cleanup", "olderThan", "minSmallFragments", "maxDeletedPercent", ""])  # fmt: skip
 
 
 def _places(value: object, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:

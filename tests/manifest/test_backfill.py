@@ -149,6 +149,11 @@ def test_one_backfill_does_not_read_another(tmp_path: Path) -> None:
     assert "'a'" in found.diagnostics[0].message
 
 
+def test_a_date_that_yaml_takes_for_one(tmp_path: Path) -> None:
+    (told,) = loaded(tmp_path, "name: a, type: date32, default: 2024-12-31").diagnostics
+    assert (told.code, told.hint) == ("M205", 'write "2024-12-31"')
+
+
 def test_a_broken_type_is_told_once(tmp_path: Path) -> None:
     assert codes(loaded(tmp_path, "name: a, type: int65, default: x")) == ["M211"]
 
@@ -192,7 +197,14 @@ CONSTANTS: dict[str, tuple[list[Constant], list[Constant]]] = {
     "timestamp[us, tz=UTC]": (["2024-12-31T23:59:59Z", "2024-12-31T23:59:59+02:00"], ["2024-12-31T23:59:59", 1]),
     "time64[us]": (["23:59:59", "23:59"], ["25:00:00", "23:59:59Z", 1]),
     "duration[ms]": ([5, -5], ["5", 1.5]),
-    "decimal128(5, 2)": ([1, 1.25, "999.99", "-0.5", 0], [1000, "1.234", "x", True, float("inf"), "1e9", "NaN"]),
+    "decimal128(5, 2)": (
+        [1, 1.25, "999.99", "-0.5", 0, "1.2500"],
+        [1000, "1.234", "x", True, float("inf"), "1e9", "NaN", "0e9", "٣"],
+    ),
+    "decimal128(38, 2)": (
+        ["123456789012345678901234567890123456.78"],
+        ["1e999999999", "1e-999999999", "9" * 300, 10**300],
+    ),
     "list<int8>": ([], [1, "x"]),
     "struct<a: int8>": ([], [1]),
     "fixed_size_binary[2]": ([], ["ab"]),

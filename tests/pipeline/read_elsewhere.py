@@ -1,5 +1,6 @@
 """Reads datasets with the Spark that is named on the command line and prints what it found: Spark Connect and a
-classic session do not go together in one process.
+classic session do not go together in one process. With `"maintain": FOLDER` the tables of `m.yaml` there are maintained
+afterwards, in the same session, and a second line says how.
 
     python read_elsewhere.py '{"remote": …}' SPLIT PATH...
 """
@@ -8,15 +9,20 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import lance
+from cli.cli_runs import reconciler
+from pipeline import evolve_elsewhere, migrate_elsewhere
 
 from reconciler.catalog.arrow_convert import from_arrow_schema
 from reconciler.catalog.base import DataPlace
 from reconciler.model.checks import Checks
 from reconciler.pipeline.session import SparkOptions, session
 from reconciler.pipeline.verify import Reading, Source, read_tables
+from reconciler.verbs import tables
 
 CHECKS = Checks(not_null=("id",), unique=(("id",),))
 
@@ -41,6 +47,14 @@ def main() -> None:
     options = SparkOptions(given.get("master"), given.get("remote"), tuple(given.get("conf", {}).items()))
     with session(options) as spark:
         print(json.dumps([shown(r) for r in read_tables(spark, sources(paths), split=int(split))]))
+        if "evolve" in given:
+            evolve_elsewhere.fill(spark, Path(given["evolve"]))
+        if "migrate" in given:
+            migrate_elsewhere.move(spark, Path(given["migrate"]))
+        if "maintain" in given:
+            tables.session = lambda options: nullcontext(spark)  # type: ignore[assignment]
+            run = reconciler(Path(given["maintain"]), "pipeline", "maintain", "m.yaml", "--format", "json")
+            print(json.dumps({"code": run.code, "out": run.out, "err": run.err}))
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ LARGE = 40
 
 def only_progress(text: str) -> bool:
     """Of stderr: whether there are any such lines depends on how busy the machine is."""
-    return all(re.fullmatch(r"starting Spark|\d+/\d+ tables, .* s", line) for line in text.splitlines())
+    return all(re.fullmatch(r"starting Spark|(\w+: )?\d+/\d+ tables, .* s", line) for line in text.splitlines())
 
 
 def rows(count: int = LARGE, repeat: int | None = None) -> pa.Table:

@@ -14,7 +14,7 @@ from reconciler.pipeline.data_plane import Running
 from reconciler.pipeline.jobs import cores
 from reconciler.pipeline.session import SparkOptions, session
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")]
 MAKE = {backend.name: backend.make for backend in BACKENDS}
 
 

@@ -14,10 +14,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import lance
 import pytest
-from cli.cli_runs import REPO, catalog, command, environment, process, table, write
-from pipeline import in_process, migrate_lake, spark_lake
+from cli.cli_runs import REPO, Run, catalog, command, environment, process, reconciler, table, write
+from pipeline import evolve_elsewhere, migrate_elsewhere, spark_lake
 from pipeline.spark_lake import only_progress
+from pipeline.test_checksum import of_dataset
 from servers.spark import connect_server, need_java, standalone
 
 pytestmark = pytest.mark.slow
@@ -31,17 +33,10 @@ def read(where: dict[str, Any], paths: list[str]) -> list[dict[str, Any]]:
     done = subprocess.run(script, env=environment(PYTHONPATH=path), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
-    found: list[dict[str, Any]] = json.loads(done.stdout)
+    found: list[dict[str, Any]] = json.loads(done.stdout.splitlines()[0])
+    if "maintain" in where:
+        maintained(Run(**json.loads(done.stdout.splitlines()[1])))
     return found
-
-
-def moves(where: dict[str, Any], folder: Path) -> None:
-    path = os.pathsep.join([str(REPO), str(REPO / "tests")])
-    move = migrate_lake.local(folder, in_process.running())
-    script = [sys.executable, str(SCRIPT.with_name("migrate_elsewhere.py")), json.dumps(where), str(folder)]
-    done = subprocess.run(script, env=environment(PYTHONPATH=path), capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    move.moved()
 
 
 def lake(folder: Path) -> list[str]:
@@ -50,8 +45,19 @@ def lake(folder: Path) -> list[str]:
     vector = '{name: vector, type: "fixed_size_list<float32>[2]"}'
     schema = f"[{{name: id, type: int64}}, {{name: text, type: string}}, {vector}]"
     names = ("good", "twice")
-    write(folder, catalog(), *(table(name, schema=schema, spec="checks: {unique: [id]}") for name in names))
-    return spark_lake.two_tables(folder / "lake")
+    spec = "checks: {unique: [id]}\n  maintenance: {compact: {targetRowsPerFragment: 20, minSmallFragments: 4}}"
+    write(folder, catalog(), *(table(name, schema=schema, spec=spec) for name in names))
+    paths = spark_lake.two_tables(folder / "lake")
+    assert reconciler(folder, "apply", "m.yaml", "--yes", "--adopt").code == 0
+    return paths
+
+
+def maintained(run: Run) -> None:
+    """Both tables had four fragments; there were two tasks for each."""
+    assert run.code == 0, run.err
+    assert only_progress(run.err)
+    found = [part for row in run.json["tables"] for part in row["parts"] if part["outcome"]]
+    assert [(p["part"], p["outcome"], p["after"]["fragments"]) for p in found] == [("compact", "done", 2)] * 2
 
 
 def java_of(parent: int) -> int | None:
@@ -93,13 +99,34 @@ def test_a_signal_ends_it_and_its_jvm(tmp_path: Path) -> None:
     until(lambda: not Path(f"/proc/{java}").exists())
 
 
+def taken(folder: Path, *where: str) -> None:
+    """The catalogs are read there by classes that came with the run."""
+    words = ("pipeline", "inventory", "m.yaml", "--history", "history.lance", "--diff")
+    run = process(folder, *words, *where, "--format", "json")
+    assert run.code == 0, run.err
+    planned = reconciler(folder, "plan", "m.yaml", "--format", "json")
+    assert run.json["diff"] == planned.json
+    assert [o["object"]["id"] for o in planned.json["unowned"]] == [["good"], ["twice"]]
+    rows = lance.dataset(folder / "history.lance").to_table().to_pylist()
+    assert {r["id"]: (r["rows"], r["fragments"], r["error"]) for r in rows if r["kind"] == "Table"} == {
+        "good": (spark_lake.LARGE, 4, None),
+        "twice": (spark_lake.LARGE, 4, None),
+    }
+
+
 def test_spark_connect(tmp_path: Path) -> None:
     paths = lake(tmp_path)
     with connect_server(tmp_path) as remote:
-        readings = read({"remote": remote}, paths)
+        taken(tmp_path, "--remote", remote, "--report", "page.html")
+        assert "lake:twice" in (tmp_path / "page.html").read_text()
+        moved = migrate_elsewhere.prepare(tmp_path / "move")
+        readings = read({"remote": remote, "evolve": str(tmp_path), "migrate": str(tmp_path / "move")}, paths)
         run = process(tmp_path, "pipeline", "verify", "m.yaml", "--remote", remote, "--format", "json")
-        moves({"remote": remote}, tmp_path / "move")
+        maintained(process(tmp_path, "pipeline", "maintain", "m.yaml", "--remote", remote, "--format", "json"))
+    assert [of_dataset(Path(path)) for path in paths] == [r["checksum"] for r in readings]
     spark_lake.expected(readings)
+    evolve_elsewhere.expected(tmp_path)
+    moved()
     assert run.code == 2
     assert only_progress(run.err)
     good, twice = run.json["tables"]
@@ -110,6 +137,16 @@ def test_spark_connect(tmp_path: Path) -> None:
 def test_standalone_workers(tmp_path: Path) -> None:
     paths = lake(tmp_path)
     with standalone(tmp_path) as cluster:
-        spark_lake.expected(read({"master": cluster.master, "conf": cluster.conf}, paths))
-        assert [len(list(work.glob("app-*/*/stderr"))) for work in cluster.works] == [1, 1], "both workers took part"
-        moves({"master": cluster.master, "conf": cluster.conf}, tmp_path / "move")
+        conf = [word for key, value in cluster.conf.items() for word in ("--conf", f"{key}={value}")]
+        taken(tmp_path, "--master", cluster.master, *conf)
+        moved = migrate_elsewhere.prepare(tmp_path / "move")
+        where = {
+            "master": cluster.master, "conf": cluster.conf, "evolve": str(tmp_path), "maintain": str(tmp_path),
+            "migrate": str(tmp_path / "move"),
+        }  # fmt: skip
+        readings = read(where, paths)
+        evolve_elsewhere.expected(tmp_path)
+        moved()
+        assert [len(list(work.glob("app-*/*/stderr"))) for work in cluster.works] == [2, 2], "both workers took part"
+    spark_lake.expected(readings)
+    assert [of_dataset(Path(path)) for path in paths] == [r["checksum"] for r in readings]

@@ -1,0 +1,60 @@
+"""What an inventory run found, in sum: the tables themselves are in the history."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from reconciler.model.plan import Json, Plan
+
+FIGURES = ("tables", "unreadable", "rows", "bytes", "fragments", "small_fragments")
+
+
+@dataclass(frozen=True, slots=True)
+class ReadCatalog:
+    """`problems`: why it could not be listed completely. Then more tables may be there than were counted."""
+
+    name: str
+    figures: Mapping[str, int | None]
+    """Of FIGURES; only `tables` is known when nothing was opened."""
+    problems: tuple[str, ...] = ()
+
+    @property
+    def tables(self) -> int:
+        return self.figures["tables"] or 0
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "catalog": self.name,
+            "complete": not self.problems,
+            **{name: self.figures.get(name) for name in FIGURES},
+            "problems": [*self.problems],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    run: str | None
+    """None: a dry run, nothing was written."""
+    history: str
+    version: int | None
+    catalogs: tuple[ReadCatalog, ...]
+    diff: Plan | None = None
+    """What `plan` would say of the same manifests."""
+
+    @property
+    def unread(self) -> bool:
+        """Something is not known."""
+        return any(c.problems or c.figures.get("unreadable") for c in self.catalogs)
+
+    @property
+    def nothing_read(self) -> bool:
+        return bool(self.catalogs) and all(c.problems and not c.tables for c in self.catalogs)
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "run": self.run,
+            "history": self.history,
+            "version": self.version,
+            "catalogs": [c.to_json() for c in self.catalogs],
+        }

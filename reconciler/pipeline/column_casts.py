@@ -1,0 +1,161 @@
+"""The values of a column in another type: all of them unchanged in meaning, or an error that shows the first that is
+not. Arrow's safe casts, and what they lack: numbers that count units of time, bytes that hold text, times of day in
+text, blobs.
+
+The module stands alone, as `checksum` does: Spark carries it to executors that do not have this program.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+_UTC = ("UTC", "Etc/UTC", "GMT", "+00:00")
+_HAS_ZONE = r"(?:[Zz]|[+-]\d\d(?::?\d\d)?)$"
+_HAS_TIME = r"\d[ Tt]\d"
+SHOWN = 80
+_PROBLEMS: tuple[type[Exception], ...] = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError)
+
+
+class Misfit(ValueError):
+    """A value that does not fit."""
+
+
+def cast(values: Any, wanted: Any) -> Any:
+    """Raises ArrowInvalid when a value does not fit, ArrowNotImplementedError or ArrowTypeError when none would."""
+    if isinstance(values, pa.ExtensionArray):
+        values = values.storage
+    if values.type == wanted:
+        return values
+    types = pa.types
+    if isinstance(wanted, pa.BaseExtensionType):
+        return _blobs(values)
+    if types.is_dictionary(values.type):
+        return cast(values.dictionary_decode(), wanted)
+    if types.is_dictionary(wanted):
+        return cast(values, wanted.value_type).dictionary_encode().cast(wanted)
+    if _is_text(values.type) and types.is_timestamp(wanted) and wanted.tz in _UTC:
+        return _instants(values.cast(pa.string()), wanted)
+    if _is_text(values.type) and types.is_time(wanted):
+        return _times_of_day(values.cast(pa.string()), wanted)
+    if types.is_boolean(wanted) and _is_number(values.type):
+        return _truths(values)
+    if types.is_integer(values.type) and types.is_decimal(wanted):
+        return values.cast(pa.string()).cast(wanted)  # Arrow would ask for room for all integers.
+    try:
+        return values.cast(wanted)
+    except pa.ArrowNotImplementedError:
+        between = _between(values.type, wanted)
+        if between is None:
+            raise
+        return values.cast(between).cast(wanted)
+
+
+def need_cast(name: str, found: Any, wanted: Any) -> None:
+    """Raises Misfit when no value of the one type has a counterpart in the other."""
+    error = _problem(pa.nulls(1, found), wanted)
+    if error is not None:
+        raise Misfit(f"column {name}: {found} cannot be made {wanted}: {_line(error)}") from error
+
+
+def cast_all(name: str, values: Any, wanted: Any) -> Any:
+    """Raises Misfit with the first value that does not fit."""
+    try:
+        return cast(values, wanted)
+    except _PROBLEMS as error:
+        first = _first_misfit(values, wanted)
+        alone = _problem(first, wanted)
+        told = f"the value {_shown(first)}" if alone is not None else "a value"
+        raise Misfit(f"column {name}: {told} cannot be made {wanted}: {_line(alone or error)}") from error
+
+
+def _first_misfit(values: Any, wanted: Any) -> Any:
+    """As an array of one value, which fits when only several together do not."""
+    while len(values) > 1:
+        half = values.slice(0, len(values) // 2)
+        values = values.slice(len(half)) if _problem(half, wanted) is None else half
+    return values
+
+
+def _problem(values: Any, wanted: Any) -> Exception | None:
+    try:
+        cast(values, wanted)
+    except _PROBLEMS as error:
+        return error
+    return None
+
+
+def _shown(values: Any) -> str:
+    text = repr(values[0].as_py())
+    return text if len(text) <= SHOWN else text[:SHOWN] + "…"
+
+
+def _line(error: BaseException) -> str:
+    return str(error).partition("\n")[0]
+
+
+def _is_text(type_: Any) -> bool:
+    return bool(pa.types.is_string(type_) or pa.types.is_large_string(type_))
+
+
+def _is_number(type_: Any) -> bool:
+    types = pa.types
+    return bool(types.is_integer(type_) or types.is_floating(type_) or types.is_decimal(type_))
+
+
+def _between(found: Any, wanted: Any) -> Any:
+    """The type on the way for which Arrow has both casts, or None."""
+    types = pa.types
+    numbers = (_is_number(found), _is_number(wanted))
+    if types.is_binary(found) or types.is_large_binary(found) or types.is_fixed_size_binary(found):
+        ways = [pa.string()]
+    elif all(numbers) or (any(numbers) and _counts(wanted if numbers[0] else found)):
+        ways = [pa.int64(), pa.int32()] if not all(numbers) else [pa.float64()]
+    elif _is_text(found) and types.is_duration(wanted):
+        ways = [pa.int64()]
+    else:
+        return None
+    return next((way for way in ways if _has_cast(found, way) and _has_cast(way, wanted)), None)
+
+
+def _counts(type_: Any) -> bool:
+    return bool(pa.types.is_temporal(type_) or pa.types.is_boolean(type_))
+
+
+def _has_cast(found: Any, wanted: Any) -> bool:
+    try:
+        pa.array([], found).cast(wanted)
+    except pa.ArrowNotImplementedError:
+        return False
+    return True
+
+
+def _instants(texts: Any, wanted: Any) -> Any:
+    """What names no zone is taken for UTC, as in SQL; Arrow would refuse it."""
+    zoned = pc.and_(pc.match_substring_regex(texts, _HAS_ZONE), pc.match_substring_regex(texts, _HAS_TIME))
+    nothing = pa.scalar(None, pa.string())
+    known = pc.if_else(zoned, texts, nothing).cast(wanted)
+    local = pc.if_else(zoned, nothing, texts).cast(pa.timestamp(wanted.unit)).cast(wanted)
+    return pc.coalesce(known, local)
+
+
+def _times_of_day(texts: Any, wanted: Any) -> Any:
+    moments = pc.binary_join_element_wise(pa.scalar("1970-01-01T"), texts, pa.scalar(""))
+    return moments.cast(pa.timestamp(wanted.unit)).cast(wanted)
+
+
+def _truths(numbers: Any) -> Any:
+    """0 and 1, and no other number."""
+    whole = cast(numbers, pa.int64())
+    truths = whole.cast(pa.bool_())
+    if not truths.cast(pa.int64()).equals(whole):
+        raise pa.ArrowInvalid("only 0 and 1 are truth values")
+    return truths
+
+
+def _blobs(values: Any) -> Any:
+    import lance
+
+    return lance.blob_array(values.cast(pa.large_binary()).to_pylist())

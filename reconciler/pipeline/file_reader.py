@@ -1,0 +1,274 @@
+"""One file of a source -> record batches of exactly the table's schema. A value that would change on the way is an
+error that names the file, the column and the value.
+
+The module stands alone but for `conform`, as `table_task` does: Spark carries both to executors that do not have this
+program. They have pylance, so that files that are not on a disk are read through Lance's own object store: with the
+storage options as Lance names them, whatever the store.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import quote, unquote, urlsplit
+
+import pyarrow as pa
+
+from reconciler.pipeline.conform import conform
+
+BATCH_BYTES = 32 * 2**20
+"""Of rows at a time, so that a task's memory does not grow with its files."""
+_MOST_ROWS = 2**20
+_PLACE = re.compile(r",? ?/\S+\.rs:\d+(:\d+)?")
+"""Where in its own code Lance met an error."""
+_CODECS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
+Options = Mapping[str, Any]
+"""The keys of the source: `delimiter`, `header`, `quote`, `nullValues` of csv."""
+
+
+class FileError(ValueError):
+    """The file, the column and the value are in the message."""
+
+
+def read_batches(
+    uri: str,
+    format_: str,
+    options: Options,
+    storage_options: Mapping[str, str] | None,
+    target: Any,
+    columns: Mapping[str, str],
+    *,
+    size: int | None = None,
+    stamp: str | None = None,
+    row_groups: Sequence[int] | None = None,
+) -> Iterator[Any]:
+    """`columns`: column of the table -> column of the file, where they differ. Columns that the file lacks are null,
+    further ones are left out. `size` and `stamp` are those of the listing: a file on a disk that is another by now is
+    an error, and one elsewhere cannot be read without its size. `row_groups`: of parquet, these alone."""
+    with _told(uri):
+        _unchanged(uri, size, stamp)
+        wanted = {field.name: columns.get(field.name, field.name) for field in target}
+        with _opened(uri, format_, storage_options, size) as file:
+            text = _READERS.get(format_)
+            found = text(file, options, target, wanted) if text is not None else _parquet(file, wanted, row_groups)
+            for batch in found:
+                yield conform(batch, target, wanted)
+
+
+def row_group_sizes(uri: str, storage_options: Mapping[str, str] | None, size: int) -> list[int]:
+    """Of a parquet file, in bytes as stored."""
+    import pyarrow.parquet as pq
+
+    with _told(uri), _opened(uri, "parquet", storage_options, size) as file:
+        metadata = pq.ParquetFile(file).metadata
+        groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+        return [sum(g.column(i).total_compressed_size for i in range(g.num_columns)) for g in groups]
+
+
+def schema_of(
+    uri: str, format_: str, options: Options, storage_options: Mapping[str, str] | None, size: int | None = None
+) -> Any:
+    """What is known of a file before it is read: of parquet all, of csv the names in its header (as `null`: any type
+    can come of them), otherwise None."""
+    with _told(uri):
+        if format_ == "parquet":
+            import pyarrow.parquet as pq
+
+            with _opened(uri, format_, storage_options, size) as file:
+                return pq.ParquetFile(file).schema_arrow
+        if format_ == "csv" and options.get("header", True):
+            with _opened(uri, format_, storage_options, size) as file:
+                return pa.schema([(name, pa.null()) for name in _header(file, options)])
+        return None
+
+
+@contextmanager
+def _told(uri: str) -> Iterator[None]:
+    try:
+        yield
+    except FileError:
+        raise
+    except (pa.ArrowException, ValueError, OSError, ImportError) as error:
+        raise FileError(f"{uri}: {_PLACE.sub('', str(error))}") from error
+
+
+def is_local(uri: str) -> bool:
+    return "://" not in uri or uri.lower().startswith("file://")
+
+
+def local_path(uri: str) -> str:
+    return unquote(urlsplit(uri).path) if "://" in uri else uri
+
+
+def stamp_of(status: os.stat_result) -> str:
+    return str(status.st_mtime_ns)
+
+
+def _unchanged(uri: str, size: int | None, stamp: str | None) -> None:
+    if not is_local(uri) or size is None:
+        return
+    found = os.stat(local_path(uri))
+    if found.st_size != size or (stamp is not None and stamp_of(found) != stamp):
+        raise ValueError("the file has changed since the source was listed")
+
+
+# files
+
+
+@contextmanager
+def _opened(uri: str, format_: str, storage_options: Mapping[str, str] | None, size: int | None) -> Iterator[Any]:
+    """What pyarrow reads from; text files come unpacked."""
+    if is_local(uri):
+        file = pa.OSFile(local_path(uri))
+    elif size is None:
+        raise ValueError("the size of a file that is not on a disk has to be given")
+    else:
+        file = pa.PythonFile(io.BufferedReader(_Remote(uri, storage_options, size), 8 * 2**20), "r")
+    with file:
+        codec = _CODECS.get(os.path.splitext(uri)[1].lower()) if format_ != "parquet" else None
+        yield pa.CompressedInputStream(file, codec) if codec else file
+
+
+class _Remote(io.RawIOBase):
+    """A file in an object store, read by ranges."""
+
+    def __init__(self, uri: str, storage_options: Mapping[str, str] | None, size: int) -> None:
+        from lance.file import LanceFileSession
+
+        scheme, _, rest = uri.partition("://")
+        # As the session's own place every name can be written; below it, Lance would escape what it takes for odd.
+        self._session = LanceFileSession(f"{scheme}://{quote(rest)}", dict(storage_options or {}) or None)
+        self._size, self._at = size, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        length = max(0, min(len(buffer), self._size - self._at))
+        data = self._session.read_range("", self._at, length) if length else b""
+        if len(data) != length:
+            raise OSError("the file has changed since the source was listed")
+        buffer[:length] = data
+        self._at += length
+        return length
+
+
+# formats
+
+
+def _parquet(file: Any, wanted: Mapping[str, str], row_groups: Sequence[int] | None) -> Iterator[Any]:
+    import pyarrow.parquet as pq
+
+    parquet = pq.ParquetFile(file)
+    have = set(parquet.schema_arrow.names)
+    _some_column(have, wanted)
+    names = [name for name in wanted.values() if name in have]
+    groups = None if row_groups is None else list(row_groups)
+    yield from parquet.iter_batches(_rows_at_a_time(parquet, set(names)), groups, list(dict.fromkeys(names)))
+
+
+def _rows_at_a_time(parquet: Any, names: set[str]) -> int:
+    """By the largest row group, as its pages are before they are compressed."""
+    most = 0.0
+    for number in range(parquet.metadata.num_row_groups):
+        group = parquet.metadata.row_group(number)
+        columns = (group.column(i) for i in range(group.num_columns))
+        size = sum(c.total_uncompressed_size for c in columns if c.path_in_schema.partition(".")[0] in names)
+        most = max(most, size / max(1, group.num_rows))
+    return max(1, min(_MOST_ROWS, int(BATCH_BYTES / max(most, 1))))
+
+
+def _csv(file: Any, options: Options, target: Any, wanted: Mapping[str, str]) -> Iterator[Any]:
+    import pyarrow.csv as csv
+
+    types = {wanted[field.name]: _csv_type(field.type) for field in target}
+    names = None if options.get("header", True) else list(wanted.values())
+    nulls = options.get("nullValues")
+    reader = csv.open_csv(
+        file,
+        csv.ReadOptions(block_size=BATCH_BYTES // 4, column_names=names),
+        _csv_shape(options),
+        csv.ConvertOptions(
+            column_types=types,
+            null_values=list(nulls) if nulls is not None else [""],
+            strings_can_be_null=nulls is not None,
+        ),
+    )
+    _some_column(set(reader.schema.names), wanted)
+    yield from reader
+
+
+def _csv_shape(options: Options) -> Any:
+    import pyarrow.csv as csv
+
+    return csv.ParseOptions(
+        delimiter=options.get("delimiter", ","), quote_char=options.get("quote", '"'), newlines_in_values=True
+    )
+
+
+def _header(file: Any, options: Options) -> list[str]:
+    import pyarrow.csv as csv
+
+    every = csv.ConvertOptions(default_column_type=pa.string())
+    return list(csv.open_csv(file, csv.ReadOptions(block_size=2**20), _csv_shape(options), every).schema.names)
+
+
+def _csv_type(type_: Any) -> Any:
+    """What pyarrow's CSV reader makes directly, and otherwise what the rest is made of."""
+    if pa.types.is_dictionary(type_):
+        return type_.value_type
+    if pa.types.is_float16(type_):
+        return pa.float64()
+    return pa.string() if pa.types.is_decimal256(type_) else type_
+
+
+def _json(file: Any, options: Options, target: Any, wanted: Mapping[str, str]) -> Iterator[Any]:
+    """Columns that a file never mentions are null, so there is no telling a file without any column from an empty
+    one."""
+    import pyarrow.json as json
+
+    schema = pa.schema([(wanted[field.name], _json_type(field.type)) for field in target])
+    shape = json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
+    yield from json.open_json(file, json.ReadOptions(block_size=BATCH_BYTES // 4), shape)
+
+
+def _json_type(type_: Any) -> Any:
+    types = pa.types
+    if types.is_dictionary(type_):
+        return _json_type(type_.value_type)
+    if types.is_list(type_) or types.is_large_list(type_) or types.is_fixed_size_list(type_):
+        return pa.list_(_json_type(type_.value_type))
+    if types.is_struct(type_):
+        return pa.struct([(field.name, _json_type(field.type)) for field in type_])
+    if types.is_date(type_) or types.is_time(type_):
+        return pa.string()
+    if types.is_fixed_size_binary(type_):
+        return pa.binary()
+    if types.is_float16(type_):
+        return pa.float64()
+    return pa.int64() if types.is_duration(type_) else type_
+
+
+_READERS: dict[str, Callable[[Any, Options, Any, Mapping[str, str]], Iterator[Any]]] = {
+    "csv": _csv,
+    "json": _json,
+}
+
+
+def _some_column(have: set[str], wanted: Mapping[str, str]) -> None:
+    if not have & set(wanted.values()):
+        raise ValueError(f"it has none of the columns of the table; it has {', '.join(sorted(have)[:20]) or 'none'}")

@@ -1,0 +1,136 @@
+"""Files by paths: a file, a folder with all that is below it, or a pattern with `*` (within a name) and `**` (any
+folders). A pattern may name folders too. Names that start with `.` or `_` are skipped below what is named."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from reconciler.core.uris import place_of
+from reconciler.pipeline.file_reader import is_local, local_path, stamp_of
+
+
+class SourceError(Exception):
+    """The source cannot be listed. The message says why and never holds a storage option."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    uri: str
+    name: str
+    """Its path below the folder that is named, or below what comes before the first wildcard."""
+    size: int
+    stamp: str
+
+
+def listed(path: str, store_of: Callable[[str], Any]) -> list[Found]:
+    """By URI; empty when a folder is, or nothing matches. `store_of` connects to the root of a bucket. Raises
+    SourceError, and what `store_of` raises."""
+    if is_local(path):
+        base, pattern = _split(os.path.abspath(local_path(path)))
+        found = _on_disk(path, base, pattern)
+    else:
+        scheme, _, rest = place_of(path).partition("://")
+        bucket, _, key = rest.partition("/")
+        base, pattern = _split(key)
+        url = f"{scheme}://{bucket}"
+        found = _in_bucket(path, url, store_of(url), base.strip("/"), pattern)
+    return sorted(found, key=lambda f: f.uri)
+
+
+def _split(path: str) -> tuple[str, re.Pattern[str] | None]:
+    """The folder before the first part with a wildcard, and the rest as a pattern. A pattern matches a file, or a
+    folder above it: so each of its parts ends with a slash, and it has to match only the beginning."""
+    parts = path.split("/")
+    first = next((n for n, part in enumerate(parts) if "*" in part), None)
+    if first is None:
+        return path, None
+    every = (r"(?:[^/]+/)*" if p == "**" else re.escape(p).replace(r"\*", "[^/]*") + "/" for p in parts[first:])
+    return "/".join(parts[:first]) or "/", re.compile("".join(every))
+
+
+def _wanted(name: str, pattern: re.Pattern[str] | None) -> bool:
+    if any(part.startswith((".", "_")) for part in name.split("/")):
+        return False
+    return pattern is None or pattern.match(f"{name}/") is not None
+
+
+def _on_disk(path: str, base: str, pattern: re.Pattern[str] | None) -> Iterator[Found]:
+    try:
+        if pattern is None and not os.path.isdir(base):
+            yield _file(base, os.path.basename(base))
+            return
+        for folder, folders, files in os.walk(base, onerror=_raise, followlinks=True):
+            folders[:] = [name for name in folders if not _loops(folder, name)]
+            for file in (os.path.join(folder, name) for name in files):
+                name = os.path.relpath(file, base)
+                if _wanted(name, pattern):
+                    yield _file(file, name)
+    except OSError as error:
+        raise SourceError(f"{path}: {error.strerror or error}: {error.filename or base}") from error
+
+
+def _file(path: str, name: str) -> Found:
+    status = os.stat(path)
+    if not stat.S_ISREG(status.st_mode):
+        raise SourceError(f"{path}: it is no regular file")
+    return Found(path, name, status.st_size, stamp_of(status))
+
+
+def _raise(error: OSError) -> None:
+    raise error
+
+
+def _loops(folder: str, name: str) -> bool:
+    """A link to a folder that it is in: what it leads to is listed already."""
+    path = os.path.join(folder, name)
+    if not os.path.islink(path):
+        return False
+    inside, to = os.path.realpath(folder), os.path.realpath(path)
+    return f"{inside}/".startswith(f"{to.rstrip('/')}/")
+
+
+def _in_bucket(path: str, url: str, store: Any, base: str, pattern: re.Pattern[str] | None) -> Iterator[Found]:
+    import obstore
+    from obstore.exceptions import BaseError
+
+    try:
+        one = _head(store, base) if base and pattern is None else None
+        every = [found for page in obstore.list(store, base or None) for found in page]
+    except (BaseError, OSError) as error:
+        raise SourceError(f"{path}: it cannot be listed: {next(iter(str(error).splitlines()), '')[:300]}") from error
+    if one is not None and (one["size"] or not every):
+        yield _object(url, one, one["path"].rpartition("/")[2])
+        return
+    folders = {above for found in every for above in _above(found["path"])}
+    for found in every:
+        name = found["path"][len(base) + 1 if base else 0 :]
+        stands_for_a_folder = not found["size"] and found["path"] in folders
+        if _wanted(name, pattern) and not stands_for_a_folder:
+            yield _object(url, found, name)
+
+
+def _head(store: Any, key: str) -> Any:
+    """None when the store says that there is no such object; a missing bucket is an error."""
+    import obstore
+
+    try:
+        return obstore.head(store, key)
+    except FileNotFoundError as error:
+        if "NoSuchBucket" in str(error):
+            raise
+        return None
+
+
+def _above(path: str) -> Iterator[str]:
+    parts = path.split("/")
+    return ("/".join(parts[:length]) for length in range(1, len(parts)))
+
+
+def _object(url: str, meta: Any, name: str) -> Found:
+    stamp = meta["e_tag"] or str(meta["last_modified"].timestamp())
+    return Found(f"{url}/{meta['path']}", name, meta["size"], stamp)

@@ -1,0 +1,273 @@
+"""The maintenance of many tables: measured in threads, worked on by Spark part by part, committed by the driver."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from reconciler.catalog.base import DataPlace
+from reconciler.core.maintenance import decide, due_indexes, due_tags, due_versions
+from reconciler.model.maintained import CLEANUP, COMPACT, INDEXES, Decision, Result
+from reconciler.model.maintenance import Facts, Fragment, Maintenance
+from reconciler.pipeline import maintain_task
+from reconciler.pipeline.jobs import TASKS_PER_CORE, answers, cores
+from reconciler.pipeline.maintain_task import ATTEMPTS, CLAIM_KEY, CLAIMED, is_conflict, open_latest
+from reconciler.pipeline.table_task import Unit, _told
+
+THREADS = 16
+"""Measuring is waiting for storage."""
+FEW = 16
+"""So many units make one job of as many tasks: nobody needs to ask Spark, by a job, how many cores it has."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A table to maintain."""
+
+    place: DataPlace
+    want: Maintenance
+    now: float
+
+    def unit(self, **more: Any) -> Unit:
+        return {"uri": self.place.uri, "options": dict(self.place.storage_options), **more}
+
+
+@dataclass(frozen=True)
+class Assessed:
+    facts: Facts
+    decisions: tuple[Decision, ...]
+
+    def runs(self, part: str) -> bool:
+        return any(d.part == part and d.run for d in self.decisions)
+
+
+def assess(subjects: Sequence[Subject]) -> Iterator[Assessed | str]:
+    """In their order; a text says why nothing is known. Reads only, and needs no Spark: a run that finds nothing to do
+    does not start it, and a dry run decides as a run does."""
+    with ThreadPoolExecutor(THREADS, thread_name_prefix="measure") as pool:
+        yield from pool.map(_assessed, subjects)
+
+
+def _assessed(subject: Subject) -> Assessed | str:
+    want = subject.want
+    asked = {COMPACT: want.compact, INDEXES: want.indexes, CLEANUP: want.cleanup}
+    unit = subject.unit(parts=[part for part, wanted in asked.items() if wanted], compaction=_compaction(want))
+    found = maintain_task.measure(unit)
+    if "error" in found:
+        return str(found["error"])
+    facts = Facts(
+        version=found["version"],
+        fragments=tuple(Fragment(*f) for f in found["fragments"]),
+        groups=tuple(tuple(g) for g in found.get("groups", ())),
+        unindexed=found.get("unindexed", {}),
+        versions=tuple(found.get("versions", ())),
+        tags=found.get("tags", {}),
+        branches=found.get("branches", {}),
+        claimed=found["claimed"],
+    )
+    return Assessed(facts, decide(want, facts, subject.now))
+
+
+def _compaction(want: Maintenance) -> dict[str, Any]:
+    if want.compact is None:
+        return {}
+    percent = want.compact.max_deleted_percent / 100
+    return {"target_rows_per_fragment": want.compact.target_rows, "materialize_deletions_threshold": percent}
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How far a part is, for a progress line."""
+
+    part: str
+    tables: int
+    of: int
+    tasks: int = 0
+    of_tasks: int = 0
+    rows: int = 0
+    bytes: int = 0
+
+    def line(self, seconds: float) -> str:
+        tasks = f", {self.tasks}/{self.of_tasks} tasks, {self.rows} rows" if self.of_tasks else ""
+        speed = f", {self.bytes / 1e6 / seconds:.0f} MB/s" if seconds >= 1 and self.bytes else ""
+        return f"{self.part}: {self.tables}/{self.of} tables{tasks}{speed}, {seconds:.0f} s"
+
+
+@dataclass
+class Run:
+    """All parts, one after the other: compact, indexes, cleanup. `results` fills as they end, so that it says what has
+    happened also when the run is cut off."""
+
+    spark: Any
+    subjects: Sequence[Subject]
+    assessed: Sequence[Assessed]
+    show: Callable[[Pace], None] = lambda pace: None
+    results: list[dict[str, Result]] = field(default_factory=list)
+    under_way: str | None = None
+    """The part whose tables without a result may be worked on."""
+
+    _cores: int | None = None
+
+    def __post_init__(self) -> None:
+        self.results = [{} for _ in self.subjects]
+
+    def run(self) -> None:
+        """Raises SparkError."""
+        for part, action in ((COMPACT, self._compact), (INDEXES, self._indexes), (CLEANUP, self._cleanup)):
+            self.under_way = part
+            chosen = [n for n, found in enumerate(self.assessed) if found.runs(part)]
+            failed = {n for n in chosen if any(r.outcome != "done" for r in self.results[n].values())}
+            for n in failed:
+                self.results[n][part] = Result("not_run", "an earlier part was not done")
+            action([n for n in chosen if n not in failed])
+        self.under_way = None
+
+    def _slots(self, units: Sequence[Unit]) -> int:
+        if len(units) <= FEW:
+            return FEW // TASKS_PER_CORE
+        if self._cores is None:
+            self._cores = cores(self.spark)
+        return self._cores
+
+    def _compact(self, chosen: Sequence[int]) -> None:
+        """Whoever loses against another commit is measured, decided and planned again, on the table as it is then."""
+        pending: dict[int, Assessed] = {n: self.assessed[n] for n in chosen}
+        for attempt in range(ATTEMPTS):
+            if not pending:
+                return
+            lost = self._round(pending)
+            pending = {}
+            for n, found in zip(lost, assess([self.subjects[n] for n in lost]), strict=True):
+                told = f"conflicts with other writers, {ATTEMPTS} times: {lost[n]}" if attempt == ATTEMPTS - 1 else None
+                again = Result("failed", told) if told else _again(found)
+                if isinstance(again, Result):
+                    self.results[n][COMPACT] = again
+                else:
+                    pending[n] = again
+
+    def _round(self, pending: Mapping[int, Assessed]) -> dict[int, str]:
+        """The tables that lost against another commit, with its words."""
+        with ThreadPoolExecutor(THREADS) as pool:
+            planned = pool.map(lambda n: _planned(self.subjects[n], n, pending[n].facts), pending)
+            plans = dict(zip(pending, planned, strict=True))
+        units = [unit for plan in plans.values() if not isinstance(plan, Result) for unit in plan]
+        waiting = {n: len(plan) for n, plan in plans.items() if not isinstance(plan, Result)}
+        rewritten: dict[int, list[str]] = {n: [] for n in waiting}
+        lost: dict[int, str] = {}
+        pace = Pace(COMPACT, 0, len(pending), 0, len(units))
+        for n, plan in plans.items():
+            if isinstance(plan, Result):
+                self.results[n][COMPACT] = plan
+        for answer in answers(self.spark, units, self._slots(units), maintain_task.rewrite, per_task=1):
+            n, (rows, size) = answer["key"]
+            pace = replace(pace, tasks=pace.tasks + 1, rows=pace.rows + rows, bytes=pace.bytes + size)
+            waiting[n] -= 1
+            if "error" in answer:
+                self.results[n].setdefault(COMPACT, Result("failed", str(answer["error"])))
+            else:
+                rewritten[n].append(answer["result"])
+            if not waiting[n] and COMPACT not in self.results[n]:
+                done = _committed(self.subjects[n], pending[n].facts.version, rewritten.pop(n))
+                if isinstance(done, str):
+                    lost[n] = done
+                else:
+                    self.results[n][COMPACT] = done
+            self.show(replace(pace, tables=sum(1 for left in waiting.values() if not left)))
+        return lost
+
+    def _indexes(self, chosen: Sequence[int]) -> None:
+        units = []
+        for n in chosen:
+            want = self.subjects[n].want.indexes
+            assert want is not None
+            units.append(self.subjects[n].unit(key=n, indexes=due_indexes(want, self.assessed[n].facts)))
+        self._each(INDEXES, units, maintain_task.refresh, self._refreshed)
+
+    def _refreshed(self, n: int, answer: Mapping[str, Any]) -> Result:
+        want, before = self.subjects[n].want.indexes, self.assessed[n].facts
+        assert want is not None
+        left = answer["after"]["unindexed_rows"]
+        same = [name for name in due_indexes(want, before) if left.get(name, 0) >= before.unindexed[name]]
+        if same:
+            return Result("failed", f"Lance took no row into {', '.join(same)}", answer["after"])
+        return Result("done", "", answer["after"])
+
+    def _cleanup(self, chosen: Sequence[int]) -> None:
+        units = []
+        for n in chosen:
+            want, facts, now = self.subjects[n].want.cleanup, self.assessed[n].facts, self.subjects[n].now
+            assert want is not None
+            versions, tags = due_versions(want, facts, now), due_tags(want, facts, now)
+            units.append(self.subjects[n].unit(key=n, versions=versions, tags=tags))
+        self._each(CLEANUP, units, maintain_task.clean, lambda n, answer: Result("done", "", answer["after"]))
+
+    def _each(
+        self,
+        part: str,
+        units: Sequence[Unit],
+        work: Callable[[Unit], Iterator[Any]],
+        judge: Callable[[int, Mapping[str, Any]], Result],
+    ) -> None:
+        """A unit is a table."""
+        for done, answer in enumerate(answers(self.spark, units, self._slots(units), work), 1):
+            n, error = answer["key"], answer.get("error")
+            self.results[n][part] = (
+                judge(n, answer) if error is None else Result("failed", error, answer.get("after", {}))
+            )
+            self.show(Pace(part, done, len(units)))
+
+
+def _again(found: Assessed | str) -> Assessed | Result:
+    """To be compacted still, or why not."""
+    if isinstance(found, str):
+        return Result("failed", found)
+    if found.facts.claimed:
+        return Result("failed", CLAIMED)
+    if found.runs(COMPACT):
+        return found
+    after = {"fragments": len(found.facts.fragments), "version": found.facts.version}
+    return Result("done", "another writer left nothing to do", after)
+
+
+def _planned(subject: Subject, n: int, facts: Facts) -> list[Unit] | Result:
+    """At the version that was measured. The key has the rows and bytes too."""
+    known = {f.ident: f for f in facts.fragments}
+    try:
+        dataset = open_latest(subject.unit(), facts.version)
+        tasks = maintain_task.compaction_plan(dataset, _compaction(subject.want)).tasks
+    except Exception as error:
+        return Result("failed", _told(error))
+    if not tasks:
+        return Result("done", "Lance sees nothing to do")
+    units = []
+    for task in tasks:
+        fragments = [known[f.id] for f in task.fragments]
+        size = sum(f.rows - f.deleted for f in fragments), sum(f.bytes for f in fragments)
+        units.append(subject.unit(key=(n, size), version=facts.version, task=task.json()))
+    return units
+
+
+def _committed(subject: Subject, version: int, rewritten: Sequence[str]) -> Result | str:
+    """All rewrites of a table in one commit. A text: what it lost against. The table is as it was if it failed; the new
+    files stay for a later cleanup. An answer that was lost is found again in the table."""
+    from lance.optimize import Compaction, RewriteResult
+
+    results = [RewriteResult.from_json(text) for text in rewritten]  # type: ignore[attr-defined]
+    files = {file.path for result in results for fragment in result.new_fragments for file in fragment.files}
+    try:
+        if CLAIM_KEY in open_latest(subject.unit()).metadata:
+            return Result("failed", CLAIMED)
+        Compaction.commit(open_latest(subject.unit(), version), results)
+        problem = None
+    except Exception as error:
+        problem = error
+    try:
+        after = open_latest(subject.unit())
+        fragments = [fragment.metadata for fragment in after.get_fragments()]
+    except Exception as error:
+        return Result("unknown", _told(problem)) if problem else Result("done", f"and not read again: {_told(error)}")
+    if problem is None or (files and files <= {file.path for f in fragments for file in f.files}):
+        return Result("done", "", {"fragments": len(fragments), "version": after.version})
+    return _told(problem) if is_conflict(problem) else Result("failed", _told(problem))

@@ -1,0 +1,150 @@
+"""What is measured on a table before its maintenance, in threads of the driver, and what executors do: rewrite
+fragments, refresh indexes, remove versions. Answers are plain values, as are those of `table_task`.
+
+A rewrite only makes files; the driver commits it. A refresh and a cleanup are whole in one task and may be repeated:
+what is done already is not there to be done. Both look for the claim of a data step first.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from reconciler.pipeline.table_task import Unit, _rows, _told
+
+CLAIM_KEY = "reconciler.data.claim"
+"""In the dataset's metadata while a data step has the table in hand, or after it was cut off there. What it has
+ingested is known from old versions then."""
+CLAIMED = "a data step has taken it meanwhile"
+ATTEMPTS = 3
+COMPACTION = {"num_threads": 1, "compaction_mode": "reencode"}
+"""One thread: an executor has other tasks. To copy pages instead of encoding them again would keep the small pages of
+small fragments, which are several times slower to read."""
+
+
+def open_latest(unit: Unit, version: int | None = None) -> Any:
+    import lance
+
+    return lance.dataset(unit["uri"], version=version, storage_options=unit["options"] or None)
+
+
+def is_conflict(error: BaseException) -> bool:
+    """With another commit. pylance says it in two ways."""
+    text = str(error).lower()
+    return (
+        type(error).__name__ == "CommitConflictError" or "commit conflict" in text or "concurrent transaction" in text
+    )
+
+
+def compaction_plan(dataset: Any, options: dict[str, Any]) -> Any:
+    from lance.optimize import Compaction
+
+    return Compaction.plan(dataset, {**options, **COMPACTION})  # type: ignore[typeddict-item]
+
+
+def measure(unit: Unit) -> dict[str, Any]:
+    """As keywords of `Facts`, or the error. `unit["parts"]`: what is asked for; listing versions is the dear part."""
+    try:
+        dataset = open_latest(unit)
+        parts = unit["parts"]
+        found: dict[str, Any] = {"version": dataset.version, "claimed": CLAIM_KEY in dataset.metadata}
+        found["fragments"] = [
+            (f.id, f.physical_rows, f.num_deletions, sum(file.file_size_bytes or 0 for file in f.files))
+            for f in (fragment.metadata for fragment in dataset.get_fragments())
+        ]
+        if "compact" in parts:
+            tasks = compaction_plan(dataset, unit["compaction"]).tasks
+            found["groups"] = [[f.id for f in task.fragments] for task in tasks]
+        if "indexes" in parts:
+            found["unindexed"] = unindexed(dataset)
+        if "cleanup" in parts:
+            found["versions"] = versions(dataset)
+            found["tags"] = {name: tag["version"] for name, tag in dataset.tags.list().items() if not tag["branch"]}
+            branches = dataset.branches.list().items()
+            found["branches"] = {name: b["parent_version"] for name, b in branches if not b["parent_branch"]}
+        return found
+    except Exception as error:
+        return {"error": _told(error)}
+
+
+def unindexed(dataset: Any) -> dict[str, int]:
+    """By the fragments that an index has: no file is read for it."""
+    rows = {f.id: f.physical_rows - f.num_deletions for f in (x.metadata for x in dataset.get_fragments())}
+    found: dict[str, int] = {}
+    for index in dataset.describe_indices():
+        if not index.name.startswith("__lance"):  # Lance's own bookkeeping.
+            held = {ident for segment in index.segments for ident in segment.fragment_ids}
+            found[index.name] = sum(count for ident, count in rows.items() if ident not in held)
+    return found
+
+
+def versions(dataset: Any) -> list[tuple[int, float]]:
+    """pylance gives local time without a zone. In the hour that comes twice the later one is meant: a version is
+    rather too young than too old."""
+    found = ((v["version"], v["timestamp"].replace(fold=1).timestamp()) for v in dataset.versions())
+    return sorted(found)
+
+
+def rewrite(unit: Unit) -> Iterator[Any]:
+    """One compaction task: new files, no commit."""
+    from lance.optimize import CompactionTask
+
+    def run() -> dict[str, Any]:
+        task = CompactionTask.from_json(unit["task"])  # type: ignore[attr-defined]
+        return {"result": task.execute(open_latest(unit, unit["version"])).json()}
+
+    yield _answer(unit, run)
+
+
+def refresh(unit: Unit) -> Iterator[Any]:
+    """The indexes `unit["indexes"]` take in the rows that they lack."""
+
+    def run() -> dict[str, Any]:
+        for attempt in range(ATTEMPTS):
+            try:
+                _unclaimed(unit).optimize.optimize_indices(index_names=unit["indexes"])
+                break
+            except Exception as error:
+                if attempt == ATTEMPTS - 1 or not is_conflict(error):
+                    raise
+        after = open_latest(unit)
+        return {"after": {"unindexed_rows": unindexed(after), "version": after.version}}
+
+    yield _answer(unit, run)
+
+
+def clean(unit: Unit) -> Iterator[Any]:
+    """Removes exactly the versions `unit["versions"]`, except those that were tagged meanwhile, and files of no version
+    that are seven days old; before, the tags `unit["tags"]` where they still hold one of these versions."""
+
+    def run() -> dict[str, Any]:
+        dataset = _unclaimed(unit)
+        tags = dataset.tags.list()
+        for name in unit["tags"]:
+            if name in tags and tags[name]["version"] in unit["versions"] and not tags[name]["branch"]:
+                dataset.tags.delete(name)
+        gone = dataset.cleanup_old_versions(
+            versions=unit["versions"], error_if_tagged_old_versions=False, delete_unverified=False
+        )
+        left = len(open_latest(unit).version_refs())
+        after = {"versions": left, "removed": gone.old_versions, "bytes_removed": gone.bytes_removed}
+        failed = getattr(gone, "failed_deletes", 0)
+        return {"after": after} if not failed else {"error": f"{failed} files could not be removed", "after": after}
+
+    yield _answer(unit, run)
+
+
+def _unclaimed(unit: Unit) -> Any:
+    dataset = open_latest(unit)
+    if CLAIM_KEY in dataset.metadata:
+        raise RuntimeError(CLAIMED)
+    return dataset
+
+
+def _answer(unit: Unit, run: Callable[[], dict[str, Any]]) -> Any:
+    try:
+        answer = run()
+    except Exception as error:
+        answer = {"error": _told(error)}
+    return _rows([json.dumps({"key": unit["key"], **answer})])

@@ -1,0 +1,144 @@
+"""Backfill and rewrite steps of a plan on Spark, with one session for all tests of this file."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import lance
+import pytest
+from cli.cli_runs import catalog, table, write
+from pipeline.evolve_runs import CONTEXT, DELETED, backfill, column, content, field, register, rows, written
+from servers.moto import Moto
+from servers.spark import need_java
+
+from reconciler import app
+from reconciler.catalog.base import DataPlace
+from reconciler.core.options import PlanOptions
+from reconciler.engine.execute import execute
+from reconciler.model.errors import CatalogError
+from reconciler.model.plan import Plan
+from reconciler.model.report import Report
+from reconciler.pipeline.claims import Held
+from reconciler.pipeline.data_plane import Running, SparkDataPlane
+from reconciler.pipeline.evolve import evolve
+from reconciler.pipeline.session import SparkOptions, session
+from reconciler.session import Session
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")]
+LEFT = [n for n in range(40) if n not in DELETED]
+BEFORE = "[{name: id, type: int64}, {name: text, type: string}, {name: n, type: int32}]"
+AFTER = """
+    - {name: id, type: int64}
+    - {name: text, type: int64}
+    - {name: n, type: int32}
+    - {name: length, type: int16, comment: of the text, backfill: {sql: length(text)}}
+    - {name: source, type: string, nullable: false, default: unknown}
+"""
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Running]:
+    need_java()
+    with session(SparkOptions("local[2,4]")) as spark:
+        yield Running(SparkOptions(), _spark=spark, _slots=2)
+
+
+def planned(at: Session) -> Plan:
+    return app.plan(app.Request(("m.yaml",), options=PlanOptions(data_plane=None)), at)[0]
+
+
+def applied(running: Running) -> Report:
+    at = Session()
+    try:
+        return execute(planned(at), at.catalogs, data=SparkDataPlane(running))
+    finally:
+        at.close()
+
+
+def changes(folder: Path, lake: str, storage: dict[str, str] | None, running: Running) -> Report:
+    """A table of ours with rows whose columns are then declared anew."""
+    options = {f"storage__{key}": value for key, value in (storage or {}).items()}
+    write(folder, catalog(path=lake, **options), table("t", schema=BEFORE))
+    assert applied(running).outcome == "applied"
+    uri = f"{lake}/t.lance"
+    lance.write_dataset(rows(), uri, mode="append", max_rows_per_file=10, storage_options=storage)
+    lance.dataset(uri, storage_options=storage).delete(f"id in {DELETED}")
+    write(folder, catalog(path=lake, **options), table("t", schema=AFTER))
+    report = applied(running)
+    at = Session()
+    assert planned(at).steps == ()
+    at.close()
+    return report
+
+
+def test_declared_columns_are_filled_and_the_next_plan_is_empty(
+    running: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    report = changes(tmp_path, str(tmp_path / "lake"), None, running)
+    assert [(r.step.change.action, r.status) for r in report.steps] == [
+        ("rewrite_columns", "done"),
+        ("backfill_columns", "done"),
+        ("update_table", "done"),
+    ]
+    data = report.steps[:2]
+    uri = str(tmp_path / "lake" / "t.lance")
+    assert column(uri, "length") == {n: None if n % 10 == 0 else len(str(n)) for n in LEFT}
+    assert column(uri, "text") == {n: None if n % 10 == 0 else n for n in LEFT}
+    assert set(column(uri, "source").values()) == {"unknown"}
+    tags = lance.dataset(uri).tags.list()
+    assert [tags[r.tag or ""]["version"] for r in data] == [r.version_before for r in data]
+    first = data[0].tag
+    assert content(uri, ["id", "n"], first) == content(uri, ["id", "n"])
+    assert column(uri, "text", first) == {n: None if n % 10 == 0 else str(n) for n in LEFT}
+
+
+def test_a_table_in_a_bucket(running: Running, tmp_path: Path, moto: Moto, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    lake = f"{moto.make_bucket('pipeline-evolve')}/lake"
+    report = changes(tmp_path, lake, moto.storage_options, running)
+    assert report.outcome == "applied"
+    found = column(f"{lake}/t.lance", "length", storage_options=moto.storage_options)
+    assert found == {n: None if n % 10 == 0 else len(str(n)) for n in LEFT}
+    assert "test-secret-canary" not in json.dumps([r.error and r.error.message for r in report.steps])
+
+
+def test_rows_that_come_while_spark_works(running: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    uri = written(tmp_path / "t.lance")
+    landed, first = Held._landed, threading.Event()
+
+    def looked(held: Held) -> Any:
+        found = landed(held)
+        if not first.is_set():
+            first.set()
+            lance.write_dataset(rows(45).slice(40), uri, mode="append")
+        return found
+
+    monkeypatch.setattr(Held, "_landed", looked)
+    evolve(running, backfill(field("x", "int64", "n * 3", nullable=False)), DataPlace(uri), CONTEXT)
+    assert column(uri, "x") == {n: 3 * n for n in [*LEFT, *range(40, 45)]}
+
+
+def test_a_function_goes_to_the_executors_with_its_module(
+    running: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The executors were started before the module was there."""
+    uri = written(tmp_path / "t.lance")
+    monkeypatch.syspath_prepend(register(tmp_path / "package"))
+    vectors = field("v", "fixed_size_list<float32>[2]", function="vector", nullable=False)
+    evolve(running, backfill(vectors), DataPlace(uri), CONTEXT)
+    assert column(uri, "v") == {n: [n, 1.0] for n in LEFT}
+
+
+def test_what_is_wrong_with_the_values_is_told(running: Running, tmp_path: Path) -> None:
+    uri = written(tmp_path / "t.lance")
+    with pytest.raises(CatalogError, match="x has no value in 3 rows, but it is declared NOT NULL"):
+        evolve(running, backfill(field("x", "int16", "length(text)", nullable=False)), DataPlace(uri), CONTEXT)
+    with pytest.raises(CatalogError, match="column y: the value 128 cannot be made int8"):
+        evolve(running, backfill(field("y", "int8", "n + 119")), DataPlace(uri), CONTEXT)
+    assert lance.dataset(uri).schema.names == ["id", "text", "n"]
+    assert lance.dataset(uri).tags.list() == {}

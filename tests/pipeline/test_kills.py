@@ -1,0 +1,148 @@
+"""Real processes, killed at the worst moments of a data step: afterwards, and in between, the rows are exact."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import lance
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from cli.cli_runs import REPO, catalog, command, environment, table, write
+from pipeline.data_run import AFTER, BEFORE, WORKER
+from servers.spark import need_java
+
+from reconciler.catalog.lance_data import CLAIM_KEY
+
+pytestmark = pytest.mark.slow
+SCRIPT = Path(__file__).with_name("data_run.py")
+ROWS = 40
+SECONDS = 120
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Path:
+    need_java()
+    (tmp_path / "raw").mkdir()
+    for start in range(0, ROWS, 10):
+        pq.write_table(pa.table({"id": list(range(start, start + 10))}), tmp_path / "raw" / f"{start}.parquet")
+    data = "data: {source: {format: parquet, path: raw}, mode: append}"
+    write(tmp_path, catalog("us"), table("t", schema="[{name: id, type: int64}]", spec=data))
+    return tmp_path
+
+
+def start(lake: Path, place: str) -> subprocess.Popen[str]:
+    path = os.pathsep.join([str(REPO), str(REPO / "tests")])
+    arguments = [sys.executable, str(SCRIPT), place, "mark", "apply", "m.yaml", "--yes", "--master", "local[2,4]"]
+    return subprocess.Popen(
+        arguments, cwd=lake, env=environment(PYTHONPATH=path), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def until(holds: Callable[[], Any], running: subprocess.Popen[str]) -> Any:
+    deadline = time.monotonic() + SECONDS
+    while not (found := holds()):
+        assert running.poll() is None, running.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return found
+
+
+def marked(lake: Path) -> int | None:
+    mark = lake / "mark"
+    return int(mark.read_text()) if mark.exists() else None
+
+
+def java_of(parent: int) -> int | None:
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            pid, name, _, its_parent = stat.read_text().split()[:4]
+            if int(its_parent) == parent and name == "(java)":
+                return int(pid)
+    return None
+
+
+def killed(running: subprocess.Popen[str]) -> None:
+    java = java_of(running.pid)
+    running.kill()
+    running.communicate(timeout=SECONDS)
+    deadline = time.monotonic() + SECONDS
+    while java is not None and Path(f"/proc/{java}").exists():
+        assert time.monotonic() < deadline, "the JVM outlives its driver"
+        time.sleep(0.05)
+
+
+def ids(lake: Path) -> list[int]:
+    return sorted(lance.dataset(lake / "lake" / "t.lance").to_table().column("id").to_pylist())
+
+
+def again(lake: Path) -> None:
+    arguments = command("apply", "m.yaml", "--yes", "--master", "local[2,4]")
+    done = subprocess.run(arguments, cwd=lake, env=environment(), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert ids(lake) == list(range(ROWS))
+    live = lance.dataset(lake / "lake" / "t.lance")
+    assert CLAIM_KEY not in live.metadata
+    plan = command("plan", "m.yaml", "--detailed-exitcode")
+    assert subprocess.run(plan, cwd=lake, env=environment(), capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.parametrize(("place", "between"), [(BEFORE, 0), (AFTER, ROWS)])
+def test_the_driver_is_killed_around_its_commit(lake: Path, place: str, between: int) -> None:
+    running = start(lake, place)
+    until(lambda: marked(lake), running)
+    killed(running)
+    assert len(ids(lake)) == between, "readable, and all or nothing"
+    assert CLAIM_KEY in lance.dataset(lake / "lake" / "t.lance").metadata
+    again(lake)
+
+
+def test_a_worker_is_killed_while_it_writes(lake: Path) -> None:
+    """Spark runs its task again."""
+    running = start(lake, WORKER)
+    worker = until(lambda: marked(lake), running)
+    assert worker != running.pid
+    os.kill(worker, signal.SIGKILL)
+    out, err = running.communicate(timeout=SECONDS)
+    assert running.returncode == 0, out + err
+    again(lake)
+
+
+def test_the_jvm_is_killed_while_a_worker_writes(lake: Path) -> None:
+    running = start(lake, WORKER)
+    worker = until(lambda: marked(lake), running)
+    java = java_of(running.pid)
+    assert java is not None
+    os.kill(java, signal.SIGKILL)
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(worker, signal.SIGKILL)
+    out, err = running.communicate(timeout=SECONDS)
+    assert running.returncode == 5, out + err
+    assert "materialize_table" in out
+    assert ids(lake) == []
+    assert CLAIM_KEY not in lance.dataset(lake / "lake" / "t.lance").metadata, (
+        "a run that can still speak gives it back"
+    )
+    again(lake)
+
+
+def test_two_at_once(lake: Path) -> None:
+    """The second finds the first's claim, waits, and has nothing left to do."""
+    arguments = command("apply", "m.yaml", "--yes", "--master", "local[1,4]")
+    both = [
+        subprocess.Popen(
+            arguments, cwd=lake, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        for _ in range(2)
+    ]
+    ends = [(one.communicate(timeout=SECONDS), one.returncode) for one in both]
+    assert [code for _, code in ends] == [0, 0], ends
+    again(lake)

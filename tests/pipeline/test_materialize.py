@@ -1,0 +1,267 @@
+"""Tables filled by the real program on a real Spark: what is in them afterwards, and that it is in there once."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import lance
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from cli.cli_runs import Run, catalog, reconciler, table, write
+from pipeline.one_session import one_session, spark
+from servers.moto import Moto
+
+__all__ = ["one_session", "spark"]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.usefixtures("one_session"),
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas"),
+]
+SCHEMA = (
+    "[{name: id, type: int64, nullable: false}, {name: text, type: string}, "
+    '{name: vector, type: "fixed_size_list<float32>[2]"}]'
+)
+
+
+def rows(start: int, count: int = 10) -> pa.Table:
+    numbers = list(range(start, start + count))
+    vectors = pa.array([[n, n + 0.5] for n in numbers], pa.list_(pa.float32()))
+    return pa.table({"id": numbers, "body": [f"row {n}" for n in numbers], "vector": vectors})
+
+
+def raw(folder: Path, *starts: int) -> Path:
+    (folder / "raw").mkdir(exist_ok=True)
+    for start in starts:
+        pq.write_table(rows(start), folder / "raw" / f"{start}.parquet")
+    return folder
+
+
+def manifest(folder: Path, mode: str = "append", more: str = "", source: str = "", schema: str = SCHEMA) -> None:
+    source = source or "{format: parquet, path: raw}"
+    data = f"data: {{source: {source}, mode: {mode}, columns: {{text: body}}{more}}}"
+    write(folder, catalog(owner="us"), table("t", schema=schema, spec=data))
+
+
+def apply(folder: Path, *more: str) -> Run:
+    return reconciler(folder, "apply", "m.yaml", "--yes", "--format", "json", *more)
+
+
+def applied(folder: Path, *more: str) -> dict[str, Any]:
+    run = apply(folder, *more)
+    assert run.code == 0, run.err + run.out
+    again = reconciler(folder, "plan", "m.yaml", "--detailed-exitcode")
+    assert again.code == 0, again.out
+    found: dict[str, Any] = run.json
+    return found
+
+
+def dataset(folder: Path) -> Any:
+    return lance.dataset(folder / "lake" / "t.lance")
+
+
+def ids(folder: Path) -> list[int]:
+    return sorted(dataset(folder).to_table(columns=["id"]).column("id").to_pylist())
+
+
+def actions(report: dict[str, Any]) -> list[str]:
+    return [s["action"] for s in report["steps"] if s["status"] == "done"]
+
+
+def test_each_file_once(tmp_path: Path) -> None:
+    manifest(raw(tmp_path, 0, 10))
+    assert actions(applied(tmp_path)) == ["declare_table", "create_dataset", "materialize_table"]
+    assert ids(tmp_path) == list(range(20))
+    live = dataset(tmp_path)
+    assert live.schema.field("vector").type == pa.list_(pa.float32(), 2)
+    first = live.to_table(filter="id = 7").to_pylist()
+    assert first == [{"id": 7, "text": "row 7", "vector": [7.0, 7.5]}]
+    raw(tmp_path, 20)
+    assert actions(applied(tmp_path)) == ["materialize_table"]
+    assert ids(tmp_path) == list(range(30))
+    (tmp_path / "raw" / "0.parquet").unlink()
+    assert applied(tmp_path)["outcome"] == "no_changes"
+
+
+def test_the_commit_names_plan_and_step(tmp_path: Path) -> None:
+    manifest(raw(tmp_path, 0))
+    report = applied(tmp_path)
+    found = [t.transaction_properties for t in dataset(tmp_path).get_transactions(10)]
+    (properties,) = (p for p in found if p and "reconciler.data" in p)
+    step = next(s["id"] for s in report["steps"] if s["action"] == "materialize_table")
+    assert (properties["reconciler.plan"], properties["reconciler.step"]) == (report["plan_id"], step)
+
+
+def test_a_changed_source_replaces_all_rows_in_one_commit_and_keeps_the_rest(tmp_path: Path) -> None:
+    manifest(raw(tmp_path, 0, 10), "replace-if-changed")
+    applied(tmp_path)
+    live = dataset(tmp_path)
+    live.create_scalar_index("id", "BTREE", name="theirs")
+    live.update_config({"theirs": "1"})
+    before = dataset(tmp_path).version
+    raw(tmp_path, 20)
+    (tmp_path / "raw" / "0.parquet").unlink()
+    report = applied(tmp_path)
+    assert ids(tmp_path) == list(range(10, 30))
+    live = dataset(tmp_path)
+    assert (live.config()["theirs"], [i.name for i in live.describe_indices()]) == ("1", ["theirs"])
+    assert live.to_table(filter="id = 25").num_rows == 1
+    (step,) = report["steps"]
+    assert (step["version_before"], live.tags.list()[step["tag"]]["version"]) == (before, before)
+    for version in range(before, live.version + 1):
+        assert lance.dataset(live.uri, version=version).count_rows() == 20, "readable and whole at all times"
+
+
+def test_once_is_once(tmp_path: Path) -> None:
+    manifest(raw(tmp_path, 0), "once")
+    applied(tmp_path)
+    raw(tmp_path, 10)
+    assert applied(tmp_path)["outcome"] == "no_changes"
+    assert ids(tmp_path) == list(range(10))
+
+
+@pytest.mark.parametrize(("count", "expected"), [(2, 2), (7, 7)])
+def test_as_many_fragments_as_asked_for(tmp_path: Path, count: int, expected: int) -> None:
+    """Three files: two parts hold whole files, seven need rows to be spread anew."""
+    manifest(raw(tmp_path, 0, 10, 20), more=f", partitions: {count}")
+    applied(tmp_path)
+    assert ids(tmp_path) == list(range(30))
+    assert len(dataset(tmp_path).get_fragments()) == expected
+
+
+def test_sorted(tmp_path: Path) -> None:
+    manifest(raw(tmp_path, 20, 0, 10), more=", orderBy: [text], partitions: 3")
+    applied(tmp_path)
+    table_ = dataset(tmp_path).to_table()
+    assert table_.column("text").to_pylist() == sorted(f"row {n}" for n in range(30))
+    assert table_.schema.field("vector").type == pa.list_(pa.float32(), 2)
+    assert len(dataset(tmp_path).get_fragments()) == 3
+
+
+def test_csv_and_json(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id;text;extra\n1;one;x\n2;;y\n")
+    (tmp_path / "a.jsonl").write_text('{"id": 3, "vector": [1, 2]}\n{"id": 4, "text": "four"}\n')
+    schema = SCHEMA
+    csv = '{format: csv, path: a.csv, delimiter: ";", nullValues: [""]}'
+    write(
+        tmp_path,
+        catalog(owner="us"),
+        table("t", schema=schema, spec=f"data: {{source: {csv}, mode: append}}"),
+        table("j", schema=schema, spec="data: {source: {format: json, path: a.jsonl}, mode: append}"),
+    )
+    applied(tmp_path)
+    assert dataset(tmp_path).to_table().to_pylist() == [
+        {"id": 1, "text": "one", "vector": None}, {"id": 2, "text": None, "vector": None},
+    ]  # fmt: skip
+    assert lance.dataset(tmp_path / "lake" / "j.lance").to_table().to_pylist() == [
+        {"id": 3, "text": None, "vector": [1.0, 2.0]}, {"id": 4, "text": "four", "vector": None},
+    ]  # fmt: skip
+
+
+def test_what_the_source_lacks_is_computed(tmp_path: Path) -> None:
+    schema = SCHEMA[:-1] + ', {name: size, type: int32, backfill: {sql: "length(text) + 1"}}]'
+    manifest(raw(tmp_path, 0), schema=schema)
+    applied(tmp_path)
+    assert dataset(tmp_path).to_table(columns=["size"]).column("size").to_pylist() == [6] * 10
+
+
+def test_from_a_lance_table_and_from_a_query(tmp_path: Path) -> None:
+    source = tmp_path / "source.lance"
+    lance.write_dataset(rows(0, 30), source, max_rows_per_file=7)
+    pq.write_table(pa.table({"key": [1, 2, 3], "name": ["a", "b", "c"]}), tmp_path / "names.parquet")
+    sql = "SELECT s.id, n.name AS text, s.vector FROM s JOIN n ON s.id = n.key"
+    views = "{s: {format: lance, path: source.lance}, n: {format: parquet, path: names.parquet}}"
+    copied = "data: {source: {format: lance, path: source.lance}, mode: replace-if-changed, columns: {text: body}}"
+    joined = f'data: {{source: {{format: sql, sql: "{sql}", views: {views}}}, mode: replace-if-changed}}'
+    write(tmp_path, catalog(owner="us"), table("t", schema=SCHEMA, spec=copied), table("j", schema=SCHEMA, spec=joined))
+    applied(tmp_path)
+    assert ids(tmp_path) == list(range(30))
+    found = sorted(lance.dataset(tmp_path / "lake" / "j.lance").to_table().to_pylist(), key=lambda r: int(r["id"]))
+    assert found == [{"id": n, "text": t, "vector": [float(n), n + 0.5]} for n, t in ((1, "a"), (2, "b"), (3, "c"))]
+    lance.write_dataset(rows(30), source, mode="append")
+    applied(tmp_path)
+    assert ids(tmp_path) == list(range(40))
+
+
+def test_values_that_do_not_fit_leave_the_table_as_it_was(tmp_path: Path) -> None:
+    manifest(raw(tmp_path, 0))
+    applied(tmp_path)
+    bad = rows(10).set_column(2, "vector", pa.array([[1.0]] * 10, pa.list_(pa.float32())))
+    pq.write_table(bad, tmp_path / "raw" / "10.parquet")
+    run = apply(tmp_path)
+    assert run.code == 1
+    (step,) = run.json["steps"]
+    assert step["status"] == "failed"
+    assert "vector" in step["error"]["message"]
+    assert "10.parquet" in step["error"]["message"]
+    assert ids(tmp_path) == list(range(10))
+    assert "reconciler.data.claim" not in dataset(tmp_path).metadata
+
+
+def test_a_schema_that_does_not_fit_holds_the_step_back_before_anything_is_read(tmp_path: Path) -> None:
+    manifest(raw(tmp_path, 0), schema=SCHEMA.replace("{name: id, type: int64", "{name: number, type: int64"))
+    run = apply(tmp_path)
+    assert run.code == 3
+    plan = reconciler(tmp_path, "plan", "m.yaml", "--format", "json").json
+    (step,) = (s for s in plan["steps"] if s["action"] == "materialize_table")
+    assert (step["verdict"], step["blocked_by"], step["plane"]) == ("blocked", "source", "data")
+    assert "number" in step["reason"]
+
+
+def test_a_source_that_changes_after_the_plan_is_not_read(tmp_path: Path) -> None:
+    manifest(raw(tmp_path, 0, 10))
+    assert reconciler(tmp_path, "plan", "m.yaml", "-o", "p.json").code == 0
+    pq.write_table(rows(100), tmp_path / "raw" / "10.parquet")
+    run = reconciler(tmp_path, "apply", "--plan", "p.json", "--yes", "--format", "json")
+    step = run.json["steps"][-1]
+    assert (step["action"], step["status"]) == ("materialize_table", "failed")
+    assert "Make a new plan" in step["error"]["message"]
+    assert ids(tmp_path) == []
+
+
+def test_a_saved_plan_takes_its_files_and_no_others(tmp_path: Path) -> None:
+    manifest(raw(tmp_path, 0))
+    assert reconciler(tmp_path, "plan", "m.yaml", "-o", "p.json").code == 0
+    raw(tmp_path, 10)
+    assert reconciler(tmp_path, "apply", "--plan", "p.json", "--yes").code == 0
+    assert ids(tmp_path) == list(range(10))
+    again = reconciler(tmp_path, "apply", "--plan", "p.json", "--yes", "--format", "json")
+    assert (again.code, again.json["summary"].get("done", 0)) == (0, 0)
+    applied(tmp_path)
+    assert ids(tmp_path) == list(range(20))
+
+
+def test_the_verb_runs_its_own_steps_alone(tmp_path: Path) -> None:
+    manifest(raw(tmp_path, 0), more="")
+    waiting = reconciler(tmp_path, "pipeline", "materialize", "m.yaml", "--dry-run", "--format", "json")
+    (step,) = waiting.json["steps"]
+    assert (waiting.code, step["verdict"], step["blocked_by"]) == (0, "blocked", "needs_blocked_step")
+    assert reconciler(tmp_path, "pipeline", "materialize", "m.yaml").code == 3
+    write(tmp_path, catalog(owner="us"), table("t", schema=SCHEMA))
+    applied(tmp_path)
+    manifest(tmp_path)
+    run = reconciler(tmp_path, "pipeline", "materialize", "m.yaml", "--report", "r.json")
+    assert run.code == 0, run.err
+    assert "done     s1  materialize_table  lake:t" in run.out
+    assert json.loads((tmp_path / "r.json").read_text())["outcome"] == "applied"
+    assert ids(tmp_path) == list(range(10))
+
+
+def test_an_s3_lake_from_s3_files(moto: Moto, tmp_path: Path) -> None:
+    moto.make_bucket("filled")
+    for start in (0, 10):
+        pq.write_table(rows(start), tmp_path / "x.parquet")
+        body = (tmp_path / "x.parquet").read_bytes()
+        moto.client.put_object(Bucket="filled", Key=f"raw/{start}.parquet", Body=body)
+    options = {f"storage__{key}": value for key, value in moto.storage_options.items()}
+    data = "{source: {format: parquet, path: s3://filled/raw/}, mode: append, columns: {text: body}}"
+    write(
+        tmp_path,
+        catalog("us", "s3://filled/lake", **options),
+        table("t", schema=SCHEMA, spec=f"data: {data}"),
+    )
+    assert "materialize_table" in actions(applied(tmp_path))
+    live = lance.dataset("s3://filled/lake/t.lance", storage_options=moto.storage_options)
+    assert sorted(live.to_table().column("id").to_pylist()) == list(range(20))
