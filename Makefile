@@ -10,10 +10,10 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint bench clean
+.PHONY: help demo demo-data test check lint bench clean
 
 help:
-	@echo 'make demo    apply manifests-example/ to a lake in .demo/, then show that nothing is left to do'
+	@echo 'make demo    apply manifests-example/ to a lake in .demo/, then fill a table of it on Spark if there is Java'
 	@echo 'make test    everything: ruff, mypy, all tests (CI runs this)'
 	@echo 'make check   ruff, mypy and the tests that take about a minute together'
 	@echo 'make bench   the benchmarks of tests/bench/'
@@ -23,6 +23,7 @@ help:
 run = @printf '\n$$ %s\n' '$(1)'; PATH="$(CURDIR)/$(BIN):$$PATH" $(1)
 
 DEMO := manifests-example --var lake=.demo/lake
+DEMO_DATA := manifests-example manifests-example-data --var lake=.demo/lake
 
 demo: $(READY)
 	@rm -rf .demo && mkdir .demo
@@ -30,6 +31,14 @@ demo: $(READY)
 	$(call run,reconciler plan $(DEMO))
 	$(call run,reconciler apply $(DEMO) --yes)
 	$(call run,reconciler plan $(DEMO) --detailed-exitcode)
+	@missing="$$($(BIN)/python -c 'from reconciler.pipeline.session import SparkOptions, missing; print(missing(SparkOptions()) or "")')"; \
+	if [ -n "$$missing" ]; then printf '\nThe second part fills a table, which takes Spark. %s\n' "$$missing"; \
+	else $(MAKE) --no-print-directory demo-data; fi
+
+demo-data: $(READY)
+	$(call run,reconciler apply $(DEMO_DATA) --yes --target fleet.shifts)
+	$(call run,reconciler pipeline verify $(DEMO_DATA) --target fleet.shifts)
+	$(call run,reconciler plan $(DEMO_DATA) --detailed-exitcode)
 
 test: lint
 	$(BIN)/pytest -n 2 --dist worksteal

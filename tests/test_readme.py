@@ -27,7 +27,7 @@ def demo_commands() -> list[list[str]]:
     arguments = re.search(r"^DEMO := (.*)$", text, re.MULTILINE)
     assert arguments is not None
     calls = re.findall(r"\$\(call run,(.*)\)$", text, re.MULTILINE)
-    return [call.replace("$(DEMO)", arguments.group(1)).split() for call in calls]
+    return [call.replace("$(DEMO)", arguments.group(1)).split() for call in calls if "$(DEMO)" in call]
 
 
 def run(folder: Path, program: str, *words: str) -> str:

@@ -52,7 +52,7 @@ def test_the_plan_in_the_readme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     """`UPDATE_README=1` writes it."""
     monkeypatch.setattr("reconciler.app_data.lacking", lambda spark: None)
     readme = REPO / "README.md"
-    (example,) = [e for e in re.findall(r"```yaml\n(.*?)```", readme.read_text(), re.DOTALL) if "migration:" in e]
+    (example,) = [e for e in re.findall(r"```yaml\n(.*?)```", readme.read_text(), re.DOTALL) if "name: old}" in e]
     write(tmp_path, example, name="lake.yaml")
     rows = pa.table({"id": [1, 2], "text": ["a", "b"]})
     lance.write_dataset(rows, tmp_path / "old" / "events.lance")

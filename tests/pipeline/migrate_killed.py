@@ -11,10 +11,8 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from contract.backends import dir_site
-from contract.outsider_dir import LocalFiles
 from pipeline import in_process
-from pipeline.migrate_lake import Move
+from pipeline.migrate_lake import opened
 
 from reconciler.pipeline import migrate
 
@@ -32,7 +30,6 @@ def half(source: str, target: str) -> None:
 
 
 def main(folder: Path, where: str) -> None:
-    sites = [dir_site(LocalFiles(folder / name), {}) for name in ("old", "new")]
     if where == "in a file":
         shutil.copyfile = half  # type: ignore[assignment]
     elif where == "while it is compared":
@@ -47,7 +44,7 @@ def main(folder: Path, where: str) -> None:
             die()
 
         migrate._commit = then_die
-    Move(folder, sites[0], sites[1], in_process.running()).apply()
+    opened(folder, in_process.running()).apply()
 
 
 def forked(folder: Path, where: str) -> int:

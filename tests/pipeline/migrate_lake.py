@@ -126,12 +126,16 @@ def errors(report: Report) -> list[str]:
 
 
 def local(folder: Path, running: Running) -> Move:
-    """From one folder to another."""
+    """From one folder to another, with the source filled."""
     folder.mkdir(exist_ok=True)
-    sites = [dir_site(LocalFiles(folder / name), {}) for name in ("old", "new")]
-    move = Move(folder, sites[0], sites[1], running)
+    move = opened(folder, running)
     move.fill()
     return move
+
+
+def opened(folder: Path, running: Running) -> Move:
+    sites = [dir_site(LocalFiles(folder / name), {}) for name in ("old", "new")]
+    return Move(folder, sites[0], sites[1], running)
 
 
 def files(root: Path) -> dict[str, bytes]:

@@ -1,6 +1,6 @@
 """Reads datasets with the Spark that is named on the command line and prints what it found: Spark Connect and a
-classic session do not go together in one process. With `"maintain": FOLDER` the tables of `m.yaml` there are maintained
-afterwards, in the same session, and a second line says how.
+classic session do not go together in one process. With `"folder": FOLDER, "runs": [[ARGUMENT, …], …]` the program is
+run there afterwards, in the same session, and one more line for each says how that went.
 
     python read_elsewhere.py '{"remote": …}' SPLIT PATH...
 """
@@ -15,11 +15,12 @@ from typing import Any
 
 import lance
 from cli.cli_runs import reconciler
-from pipeline import evolve_elsewhere, migrate_elsewhere
+from pipeline import evolve_elsewhere
 
 from reconciler.catalog.arrow_convert import from_arrow_schema
 from reconciler.catalog.base import DataPlace
 from reconciler.model.checks import Checks
+from reconciler.pipeline import data_plane
 from reconciler.pipeline.session import SparkOptions, session
 from reconciler.pipeline.verify import Reading, Source, read_tables
 from reconciler.verbs import tables
@@ -49,11 +50,10 @@ def main() -> None:
         print(json.dumps([shown(r) for r in read_tables(spark, sources(paths), split=int(split))]))
         if "evolve" in given:
             evolve_elsewhere.fill(spark, Path(given["evolve"]))
-        if "migrate" in given:
-            migrate_elsewhere.move(spark, Path(given["migrate"]))
-        if "maintain" in given:
-            tables.session = lambda options: nullcontext(spark)  # type: ignore[assignment]
-            run = reconciler(Path(given["maintain"]), "pipeline", "maintain", "m.yaml", "--format", "json")
+        for module in (data_plane, tables):
+            module.session = lambda options: nullcontext(spark)  # type: ignore[attr-defined]
+        for arguments in given.get("runs", ()):
+            run = reconciler(Path(given["folder"]), *arguments)
             print(json.dumps({"code": run.code, "out": run.out, "err": run.err}))
 
 

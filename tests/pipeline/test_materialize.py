@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +13,7 @@ import lance
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from cli.cli_runs import Run, catalog, reconciler, table, write
+from cli.cli_runs import REPO, Run, catalog, reconciler, table, write
 from pipeline.one_session import one_session, spark
 from servers.moto import Moto
 
@@ -20,6 +23,8 @@ pytestmark = [
     pytest.mark.usefixtures("one_session"),
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas"),
 ]
+README = REPO / "README.md"
+BLOCK = re.compile(r"(<!-- demo-data:begin -->\n```console\n)(.*?)(```\n<!-- demo-data:end -->)", re.DOTALL)
 SCHEMA = (
     "[{name: id, type: int64, nullable: false}, {name: text, type: string}, "
     '{name: vector, type: "fixed_size_list<float32>[2]"}]'
@@ -265,3 +270,27 @@ def test_an_s3_lake_from_s3_files(moto: Moto, tmp_path: Path) -> None:
     assert "materialize_table" in actions(applied(tmp_path))
     live = lance.dataset("s3://filled/lake/t.lance", storage_options=moto.storage_options)
     assert sorted(live.to_table().column("id").to_pylist()) == list(range(20))
+
+
+def test_the_demo_fills_a_table_as_the_readme_shows(tmp_path: Path) -> None:
+    for name in ("manifests-example", "manifests-example-data"):
+        shutil.copytree(REPO / name, tmp_path / name)
+    (tmp_path / ".demo").mkdir()
+    makefile = (REPO / "Makefile").read_text()
+    start = re.search(r"^DEMO := (.*)$", makefile, re.MULTILINE)
+    more = re.search(r"^DEMO_DATA := (.*)$", makefile, re.MULTILINE)
+    assert start is not None
+    assert more is not None
+    assert reconciler(tmp_path, "apply", *start.group(1).split(), "--yes").code == 0
+    printed = []
+    for call in re.findall(r"\$\(call run,reconciler (.*\$\(DEMO_DATA\).*)\)$", makefile, re.MULTILINE):
+        words = call.replace("$(DEMO_DATA)", more.group(1))
+        run = reconciler(tmp_path, *words.split())
+        assert run.code == 0, run.err
+        printed.append(f"$ reconciler {words}\n{run.out}")
+    shown = "\n".join(printed)
+    if os.environ.get("UPDATE_README"):
+        README.write_text(BLOCK.sub(lambda m: m.group(1) + shown + m.group(3), README.read_text()))
+    block = BLOCK.search(README.read_text())
+    assert block is not None
+    assert block.group(2) == shown

@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import lance
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from cli.cli_runs import REPO, Run, catalog, command, environment, process, reconciler, table, write
-from pipeline import evolve_elsewhere, migrate_elsewhere, spark_lake
+from pipeline import evolve_elsewhere, in_process, migrate_lake, spark_lake
 from pipeline.spark_lake import only_progress
 from pipeline.test_checksum import of_dataset
 from servers.spark import connect_server, need_java, standalone
@@ -26,30 +28,72 @@ pytestmark = pytest.mark.slow
 SCRIPT = Path(__file__).with_name("read_elsewhere.py")
 
 
-def read(where: dict[str, Any], paths: list[str]) -> list[dict[str, Any]]:
-    """By fragments: every table is split."""
+def read(where: dict[str, Any], paths: list[str]) -> tuple[list[dict[str, Any]], list[Run]]:
+    """By fragments: every table is split. And how the `runs` went."""
     path = os.pathsep.join([str(REPO), str(REPO / "tests")])
     script = [sys.executable, str(SCRIPT), json.dumps(where), "1", *paths]
     done = subprocess.run(script, env=environment(PYTHONPATH=path), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
-    found: list[dict[str, Any]] = json.loads(done.stdout.splitlines()[0])
-    if "maintain" in where:
-        maintained(Run(**json.loads(done.stdout.splitlines()[1])))
-    return found
+    found, *runs = [json.loads(line) for line in done.stdout.splitlines()]
+    return found, [Run(**run) for run in runs]
+
+
+VECTOR = '{name: vector, type: "fixed_size_list<float32>[2]"}'
+SCHEMA = f"[{{name: id, type: int64}}, {{name: text, type: string}}, {VECTOR}]"
+VERBS = [
+    ["pipeline", "inventory", "m.yaml", "--history", "history.lance", "--diff", "--format", "json"],
+    ["plan", "m.yaml", "--format", "json"],
+    ["pipeline", "maintain", "m.yaml", "--format", "json"],
+    ["apply", "filled.yaml", "--yes"],
+    ["plan", "filled.yaml", "--detailed-exitcode"],
+    ["apply", "move/m.yaml", "--yes"],
+]
 
 
 def lake(folder: Path) -> list[str]:
     need_java()
     (folder / "lake").mkdir()
-    vector = '{name: vector, type: "fixed_size_list<float32>[2]"}'
-    schema = f"[{{name: id, type: int64}}, {{name: text, type: string}}, {vector}]"
     names = ("good", "twice")
     spec = "checks: {unique: [id]}\n  maintenance: {compact: {targetRowsPerFragment: 20, minSmallFragments: 4}}"
-    write(folder, catalog(), *(table(name, schema=schema, spec=spec) for name in names))
+    write(folder, catalog(), *(table(name, schema=SCHEMA, spec=spec) for name in names))
     paths = spark_lake.two_tables(folder / "lake")
     assert reconciler(folder, "apply", "m.yaml", "--yes", "--adopt").code == 0
+    (folder / "raw").mkdir()
+    for number in range(3):
+        pq.write_table(spark_lake.rows(10 * (number + 1)), folder / "raw" / f"{number}.parquet")
+    data = "data: {source: {format: parquet, path: raw}, mode: append"
+    write(
+        folder,
+        catalog(path="./filled"),
+        table("files", schema=SCHEMA, spec=data + "}"),
+        table("sorted", schema=SCHEMA, spec=data + ", orderBy: [text], partitions: 2}"),
+        name="filled.yaml",
+    )
+    migrate_lake.local(folder / "move", in_process.running()).write()
     return paths
+
+
+def all_verbs(folder: Path, runs: list[Run]) -> None:
+    """Of VERBS, with evolve and verify done before."""
+    taken, planned, kept, filled, again, moved = runs
+    assert taken.code == 0, taken.err
+    assert taken.json["diff"] == planned.json
+    rows = lance.dataset(folder / "history.lance").to_table().to_pylist()
+    assert {r["id"]: (r["rows"], r["fragments"], r["error"]) for r in rows if r["kind"] == "Table"} == {
+        "good": (spark_lake.LARGE, 4, None),
+        "twice": (spark_lake.LARGE, 4, None),
+    }
+    maintained(kept)
+    assert (filled.code, again.code) == (0, 0), filled.err + filled.out
+    whole = pa.concat_tables([spark_lake.rows(count) for count in (10, 20, 30)])
+    expected = sorted(whole.to_pylist(), key=lambda row: str(row["text"]))
+    for name in ("files", "sorted"):
+        live = lance.dataset(folder / "filled" / f"{name}.lance").to_table().to_pylist()
+        assert (live if name == "sorted" else sorted(live, key=lambda row: str(row["text"]))) == expected
+    evolve_elsewhere.expected(folder)
+    assert moved.code == 0, moved.err + moved.out
+    migrate_lake.opened(folder / "move", in_process.running()).moved()
 
 
 def maintained(run: Run) -> None:
@@ -99,34 +143,15 @@ def test_a_signal_ends_it_and_its_jvm(tmp_path: Path) -> None:
     until(lambda: not Path(f"/proc/{java}").exists())
 
 
-def taken(folder: Path, *where: str) -> None:
-    """The catalogs are read there by classes that came with the run."""
-    words = ("pipeline", "inventory", "m.yaml", "--history", "history.lance", "--diff")
-    run = process(folder, *words, *where, "--format", "json")
-    assert run.code == 0, run.err
-    planned = reconciler(folder, "plan", "m.yaml", "--format", "json")
-    assert run.json["diff"] == planned.json
-    assert [o["object"]["id"] for o in planned.json["unowned"]] == [["good"], ["twice"]]
-    rows = lance.dataset(folder / "history.lance").to_table().to_pylist()
-    assert {r["id"]: (r["rows"], r["fragments"], r["error"]) for r in rows if r["kind"] == "Table"} == {
-        "good": (spark_lake.LARGE, 4, None),
-        "twice": (spark_lake.LARGE, 4, None),
-    }
-
-
 def test_spark_connect(tmp_path: Path) -> None:
     paths = lake(tmp_path)
     with connect_server(tmp_path) as remote:
-        taken(tmp_path, "--remote", remote, "--report", "page.html")
-        assert "lake:twice" in (tmp_path / "page.html").read_text()
-        moved = migrate_elsewhere.prepare(tmp_path / "move")
-        readings = read({"remote": remote, "evolve": str(tmp_path), "migrate": str(tmp_path / "move")}, paths)
         run = process(tmp_path, "pipeline", "verify", "m.yaml", "--remote", remote, "--format", "json")
-        maintained(process(tmp_path, "pipeline", "maintain", "m.yaml", "--remote", remote, "--format", "json"))
+        where = {"remote": remote, "evolve": str(tmp_path), "folder": str(tmp_path), "runs": VERBS}
+        readings, runs = read(where, paths)
+    all_verbs(tmp_path, runs)
     assert [of_dataset(Path(path)) for path in paths] == [r["checksum"] for r in readings]
     spark_lake.expected(readings)
-    evolve_elsewhere.expected(tmp_path)
-    moved()
     assert run.code == 2
     assert only_progress(run.err)
     good, twice = run.json["tables"]
@@ -137,16 +162,9 @@ def test_spark_connect(tmp_path: Path) -> None:
 def test_standalone_workers(tmp_path: Path) -> None:
     paths = lake(tmp_path)
     with standalone(tmp_path) as cluster:
-        conf = [word for key, value in cluster.conf.items() for word in ("--conf", f"{key}={value}")]
-        taken(tmp_path, "--master", cluster.master, *conf)
-        moved = migrate_elsewhere.prepare(tmp_path / "move")
-        where = {
-            "master": cluster.master, "conf": cluster.conf, "evolve": str(tmp_path), "maintain": str(tmp_path),
-            "migrate": str(tmp_path / "move"),
-        }  # fmt: skip
-        readings = read(where, paths)
-        evolve_elsewhere.expected(tmp_path)
-        moved()
-        assert [len(list(work.glob("app-*/*/stderr"))) for work in cluster.works] == [2, 2], "both workers took part"
+        spark = {"master": cluster.master, "conf": cluster.conf}
+        readings, runs = read({**spark, "evolve": str(tmp_path), "folder": str(tmp_path), "runs": VERBS}, paths)
+        assert [len(list(work.glob("app-*/*/stderr"))) for work in cluster.works] == [1, 1], "both workers took part"
+    all_verbs(tmp_path, runs)
     spark_lake.expected(readings)
     assert [of_dataset(Path(path)) for path in paths] == [r["checksum"] for r in readings]

@@ -66,13 +66,16 @@ def diffed(case: Case, catalog: ListingCatalog) -> tuple[Any, int]:
                        connect=lambda _spec, _options: catalog)  # fmt: skip
     with (
         patch.object(app, "capabilities_of", lambda *_: {"lake": case.capabilities}),
-        patch.object(app, "planned", make_plan),
+        patch.object(
+            app, "planned", lambda desired, seen, rules, what, at: make_plan(desired, seen, rules, what.options)
+        ),
         patch.object(fleet_task, "measured", lambda *_: {}),
     ):
         found = doubts(case, task)
         watched, kept = watch(case.desired, "lake"), {d.ident for d in found}
         smaller = only(case.desired, {"lake": lambda i: i in kept or watched.holds(i)})
-        plan = fleet_diff.looked_at(Here(), found, smaller, {"lake": watched}, [task], case.options, app.Session())
+        what = app.Request((), options=case.options)
+        plan = fleet_diff.looked_at(Here(), found, smaller, {"lake": watched}, [task], what, app.Session())
     return plan, len(case.desired.tables.get("lake", {})) - len(smaller.tables["lake"])
 
 
