@@ -65,3 +65,15 @@ def test_the_plan_in_the_readme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     shown = block.search(readme.read_text())
     assert shown is not None
     assert shown.group(2) == text
+
+
+def test_the_verb_runs_what_an_apply_without_spark_has_left(move: Move, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = reconciler(move.folder, "pipeline", "migrate", "m.yaml")
+    assert first.code == 3, first.out
+    assert "needs declare_table of new:m.moved first" in first.out
+    with monkeypatch.context() as patch:
+        patch.setattr("reconciler.app_data.lacking", lambda spark: "there is no Java")
+        assert reconciler(move.folder, "apply", "m.yaml", "--yes").code == 3
+    run = reconciler(move.folder, "pipeline", "migrate", "m.yaml")
+    assert run.code == 0, run.out + run.err
+    move.moved()

@@ -261,9 +261,9 @@ def test_a_source_that_cannot_be_read_holds_it_back(move: Move) -> None:
 
 
 def test_two_runs_at_a_time(move: Move, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second comes to its end while the first is about to put the last file, and before that while it marks."""
+    """The second begins and ends while the first is about to note what it copies, to compare, to mark."""
     plan = move.plan()
-    for moment in ("_compare", "_commit"):
+    for moment in ("_pinned", "_compare", "_commit"):
         with monkeypatch.context() as patch:
             real, other = getattr(migrate, moment), Move(move.folder, move.source, move.target, in_process.running())
 
