@@ -67,16 +67,14 @@ def _show(running: Running, change: MigrateTable, place: DataPlace, folder: Stor
     catalog = running.catalogs.get(change.from_catalog)
     origin = source_place(catalog, change.from_catalog, change.from_ident, running.hide)
     dataset, begun = _pinned(change, origin, folder)
-    if has_versions(folder):
-        return  # Another run has come to its end in between: the note that is there now may be ours alone.
     source = open_storage(origin.uri, origin.storage_options)
     name, manifest = _manifest(source, begun.version)
     _copy(running, _files(source, dataset, manifest), origin, place, begun.doubted)
     if change.checksum:
         _compare(running, Source(origin, begun.version, ()), place, folder, manifest, begun)
     running.need_time()
-    if not has_versions(folder):
-        folder.create(f"_versions/{name}", manifest)  # False: another run was quicker, with the same version.
+    if not has_versions(folder):  # Another run may have come to its end, with an earlier version.
+        folder.create(f"_versions/{name}", manifest)  # False: one was quicker this moment, with the same.
 
 
 # the source

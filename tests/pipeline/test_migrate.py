@@ -283,6 +283,25 @@ def test_two_runs_at_a_time(move: Move, monkeypatch: pytest.MonkeyPatch) -> None
         _start_again(move)
 
 
+def test_a_late_run_does_not_bring_a_later_version(move: Move, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has seen a table without data; now the table is moved, and the source has gone on."""
+    plan, real = move.plan(), migrate._pinned
+    other = Move(move.folder, move.source, move.target, in_process.running())
+
+    def meanwhile(*args: Any) -> Any:
+        monkeypatch.setattr(migrate, "_pinned", real)
+        assert errors(other.apply(plan)) == []
+        source = move.dataset("old", move.old)
+        for _ in range(3):
+            source.insert(source.to_table())
+        return real(*args)
+
+    monkeypatch.setattr(migrate, "_pinned", meanwhile)
+    assert errors(move.apply(plan)) == []
+    move.moved()
+    assert beside(files(target(move))) == []
+
+
 def _start_again(move: Move) -> None:
     shutil.rmtree(move.folder / "new")
 
