@@ -91,12 +91,13 @@ def planned(
     at: Session,
 ) -> Plan:
     """From what was observed, and what the sources of the rows are now. Raises Failure."""
-    from reconciler.app_data import lacking, with_sources
+    from reconciler.app_data import lacking, with_origins, with_sources
     from reconciler.core.planner import PlanError, make_plan
     from reconciler.engine.select import unmatched_target
 
     targets = request.options.targets
     snapshots = with_sources(desired, snapshots, targets, at)
+    snapshots = with_origins(desired, snapshots, targets, at)
     problem = unmatched_target(targets, desired, snapshots)
     if problem is not None:
         raise Failure(problem)
@@ -239,10 +240,13 @@ def warn_of_literals(at: Session, where: str) -> None:
 
 
 def connect_for(the_plan: Plan, source: Path, at: Session) -> None:
-    """Opens what a saved plan is about, from the specs in it."""
+    """Opens what a saved plan is about, from the specs in it; what it only copies from, too."""
+    from reconciler.model.change import MigrateTable
     from reconciler.model.desired import CatalogSpec, Management
 
-    for name in sorted({s.catalog for s in the_plan.steps if s.verdict == "allowed"}):
+    allowed = [s for s in the_plan.steps if s.verdict == "allowed"]
+    origins = {s.change.from_catalog for s in allowed if isinstance(s.change, MigrateTable)}
+    for name in sorted({s.catalog for s in allowed} | origins):
         spec = the_plan.catalogs.get(name)
         if spec is None:
             raise Failure(f"{source}: the plan has steps on catalog {name} but does not describe it")

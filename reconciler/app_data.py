@@ -13,9 +13,10 @@ from reconciler.model.change import DATA_PLANE
 from reconciler.model.data import SourceState
 from reconciler.model.desired import Desired, DesiredTable
 from reconciler.model.errors import CatalogError, Code
-from reconciler.model.observed import Snapshot
+from reconciler.model.observed import Origin, Present, Snapshot
 from reconciler.model.spark import SparkOptions
-from reconciler.session import Session, options_schema
+from reconciler.model.state import DatasetState, TableState
+from reconciler.session import Failure, Session, options_schema
 
 if TYPE_CHECKING:
     from reconciler.model.plan import Plan
@@ -45,6 +46,68 @@ def with_sources(
     for table, state in zip(tables, seen, strict=True):
         by_catalog.setdefault(table.catalog, {})[table.ident] = state
     return {name: replace(s, sources=by_catalog.get(name, {})) for name, s in snapshots.items()}
+
+
+def with_origins(
+    desired: Desired, snapshots: Mapping[str, Snapshot], targets: Sequence[str], at: Session
+) -> dict[str, Snapshot]:
+    """The tables that selected ones get their rows from, looked at side by side, also in catalogs that are not planned.
+    Where the rows have arrived the source is nobody's business any more."""
+    chosen = matcher(targets) if targets else lambda _: True
+    tables = [
+        t
+        for name in snapshots
+        for t in desired.tables.get(name, {}).values()
+        if t.migration is not None and not t.absent and chosen(t.ident) and not _arrived(t, snapshots[name])
+    ]
+    if not tables:
+        return dict(snapshots)
+    unopened = _opened({t.migration.catalog for t in tables if t.migration is not None}, desired, at)
+    with ThreadPoolExecutor(AT_A_TIME, thread_name_prefix="origin") as pool:
+        seen = list(pool.map(lambda t: _origin_of(t, snapshots[t.catalog], unopened, at), tables))
+    by_catalog: dict[str, dict[tuple[str, ...], Origin]] = {}
+    for table, origin in zip(tables, seen, strict=True):
+        problem = at.redactor.text(origin.problem) if origin.problem is not None else None
+        by_catalog.setdefault(table.catalog, {})[table.ident] = replace(origin, problem=problem)
+    return {name: replace(s, origins=by_catalog.get(name, {})) for name, s in snapshots.items()}
+
+
+def _arrived(table: DesiredTable, snapshot: Snapshot) -> bool:
+    state = _live(table, snapshot)
+    data = state.dataset.data if state is not None and isinstance(state.dataset, DatasetState) else None
+    return data is not None and table.migration is not None and data.digest == table.migration.digest
+
+
+def _live(table: DesiredTable, snapshot: Snapshot) -> TableState | None:
+    found = snapshot.tables.get(table.ident)
+    return found.state if isinstance(found, Present) and isinstance(found.state, TableState) else None
+
+
+def _opened(names: set[str], desired: Desired, at: Session) -> dict[str, str]:
+    """The catalogs that cannot be opened, with the reason."""
+    problems = {}
+    for name in sorted(names - at.catalogs.keys()):
+        try:
+            at.connect(desired.catalogs[name])
+        except Failure as error:
+            problems[name] = error.summary
+    return problems
+
+
+def _origin_of(table: DesiredTable, snapshot: Snapshot, unopened: Mapping[str, str], at: Session) -> Origin:
+    from reconciler.pipeline.origin import is_copied, look_at_origin
+
+    migration, live = table.migration, _live(table, snapshot)
+    assert migration is not None
+    if live is not None and isinstance(live.dataset, DatasetState):
+        try:
+            copied = is_copied(at.catalogs[table.catalog], table.ident, live, migration, at.redactor.add)
+            return Origin(copied=copied)
+        except CatalogError as error:
+            return Origin(problem=error.message)
+    if migration.catalog in unopened:
+        return Origin(problem=unopened[migration.catalog])
+    return look_at_origin(at.catalogs[migration.catalog], migration)
 
 
 def _looked_at(table: DesiredTable, desired: Desired, at: Session) -> SourceState:
@@ -121,5 +184,5 @@ def data_plane(
         return None
     from reconciler.pipeline.data_plane import Running, SparkDataPlane
 
-    running = Running(spark, progress.show, stopped, lambda source: resolved(source, at), at.redactor.add)
+    running = Running(spark, progress.show, stopped, lambda source: resolved(source, at), at.redactor.add, at.catalogs)
     return SparkDataPlane(running)

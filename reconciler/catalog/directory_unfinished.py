@@ -13,7 +13,7 @@ from typing import Final
 
 from reconciler.catalog.directory_inventory import Inventory
 from reconciler.catalog.directory_places import RESERVED, Place
-from reconciler.catalog.lance_remains import had_versions, has_versions
+from reconciler.catalog.lance_remains import COPYING, copying, had_versions, has_versions
 from reconciler.catalog.storage import Listing, Storage
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import dotted
@@ -24,6 +24,7 @@ PAUSES: Final = (0.05, 0.1, 0.2)
 
 _TEMPORARY = re.compile(r"\.tmp-[0-9a-f]{32}")
 _REMAINS = frozenset({"_versions", "_transactions"})
+_OF_A_COPY = _REMAINS | {"data", "_indices", "_deletions"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +48,15 @@ def is_temporary(name: str) -> bool:
 
 
 def check_declared_only(place: Place, where: str, storage: Storage, inventory: Inventory) -> None:
-    """No dataset: fine if the folder holds markers or the remains of an interrupted create, an error if it holds
-    anything else. A listed folder without a marker was not declared by anybody."""
+    """No dataset: fine if the folder holds markers or the remains of an interrupted create or copy, an error if it
+    holds anything else. A listed folder without a marker was not declared by anybody."""
     listing = storage.list(place.location)
-    had = "_transactions" in listing.folders and had_versions(storage, place.location)
+    begun = copying(storage, place.location) if COPYING in listing.files else None
+    since = begun.version if begun is not None else 1
+    had = "_transactions" in listing.folders and had_versions(storage, place.location, since)
     if "_versions" in listing.folders and has_versions(storage, place.location):
         raise Unfinished(Code.INTERNAL, f"the dataset {where} has versions but cannot be opened")
-    _refuse_strange(place, where, listing, inventory)
+    _refuse_strange(place, where, listing, inventory, _OF_A_COPY if begun is not None else _REMAINS)
     if had:
         raise Unfinished(
             Code.INVALID_TABLE_STATE,
@@ -77,9 +80,9 @@ def check_declared_only(place: Place, where: str, storage: Storage, inventory: I
         )
 
 
-def _refuse_strange(place: Place, where: str, listing: Listing, inventory: Inventory) -> None:
+def _refuse_strange(place: Place, where: str, listing: Listing, inventory: Inventory, remains: frozenset[str]) -> None:
     strange = [n for n in listing.files if not n.startswith(".")]
-    strange += [n for n in listing.folders if n not in _REMAINS and not n.startswith(".")]
+    strange += [n for n in listing.folders if n not in remains and not n.startswith(".")]
     if not strange:
         return
     if "data" not in listing.folders:

@@ -1,23 +1,61 @@
-"""A folder without a dataset in it: was there ever one?
+"""A folder without a dataset in it: was there ever one, or is one being copied there?
 
 An interrupted create and a dataset that lost its files look alike. What tells them apart is a file that lance
 writes along with every commit, `_transactions/<version it started from>-<id>.txn`: a create starts from version 0 and
 writes no data file, so a later start, or a data file, proves that there was something to lose.
+
+A copy of another dataset brings its files before its version. It says so first, in a file beside them: then data files
+prove nothing, and only a transaction that started from the copied version or a later one does.
 """
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict, dataclass
+
 from reconciler.catalog.storage import Storage
+from reconciler.model.errors import CatalogError, Code
+
+COPYING = ".reconciler-migration"
+
+
+@dataclass(frozen=True, slots=True)
+class Copying:
+    """A copy that was begun, and is not marked as ours yet."""
+
+    digest: str
+    """Of the table that it comes from."""
+    version: int
+    """Of the source: every run that goes on copies this one."""
+    doubted: bool = False
+    """The files that are there did not have the rows of the source: all are copied anew."""
+
+    def dumped(self) -> bytes:
+        return json.dumps(asdict(self)).encode()
+
+
+def copying(storage: Storage, folder: str = "") -> Copying | None:
+    """Raises CatalogError: a note that cannot be read is not taken for none."""
+    text = storage.read(_below(folder, COPYING))
+    if text is None:
+        return None
+    try:
+        value = json.loads(text)
+        return Copying(str(value["digest"]), int(value["version"]), bool(value["doubted"]))
+    except (KeyError, TypeError, ValueError) as error:
+        where = storage.uri(_below(folder, COPYING))
+        raise CatalogError(Code.INVALID_TABLE_STATE, f"{where} cannot be read: look at it by hand") from error
 
 
 def has_versions(storage: Storage, folder: str = "") -> bool:
-    return any(name.endswith(".manifest") for name in storage.list(_below(folder, "_versions")).files)
+    """A version that lance calls detached (`d…`) is no version of the table."""
+    return any(n.endswith(".manifest") and n[0] != "d" for n in storage.list(_below(folder, "_versions")).files)
 
 
-def had_versions(storage: Storage, folder: str = "") -> bool:
+def had_versions(storage: Storage, folder: str = "", since: int = 1) -> bool:
     """Ask before `has_versions`: a dataset that is being made has its first version before this is true."""
     starts = (name.partition("-")[0] for name in storage.list(_below(folder, "_transactions")).files)
-    return any(start.isdecimal() and int(start) > 0 for start in starts)
+    return any(start.isdecimal() and int(start) >= since for start in starts)
 
 
 def has_data(storage: Storage, folder: str = "") -> bool:

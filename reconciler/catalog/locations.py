@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from urllib.parse import unquote
 
-from reconciler.catalog.lance_remains import had_versions, has_data, has_versions
+from reconciler.catalog.lance_remains import COPYING, copying, had_versions, has_data, has_versions
 from reconciler.catalog.storage import Storage, open_storage
 from reconciler.model.errors import CatalogError, Code
 
@@ -51,12 +51,13 @@ class Places:
         return has_versions(self._open(location))
 
     def is_declared_only(self, location: str, name: str, *, ours: bool) -> bool:
-        """No dataset is there: fine where nothing is, or the remains of an interrupted create. False when there is one
-        after all: another run may just have written it. A table of ours always has the marker or its data; without
-        both, the data is gone, and that is for a person to look at."""
+        """No dataset is there: fine where nothing is, or the remains of an interrupted create or copy. False when
+        there is one after all: another run may just have written it. A table of ours always has the marker or its
+        data; without both, the data is gone, and that is for a person to look at."""
         storage = self._open(location)
         listing = storage.list()
-        lost = had_versions(storage) or has_data(storage)
+        begun = copying(storage) if COPYING in listing.files else None
+        lost = had_versions(storage, since=begun.version) if begun else had_versions(storage) or has_data(storage)
         if has_versions(storage):
             return False
         strange = [n for n in (*listing.files, *listing.folders) if not n.startswith(".") and n not in _REMAINS]

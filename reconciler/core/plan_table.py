@@ -14,6 +14,7 @@ from reconciler.core.plan_data import plan_data
 from reconciler.core.plan_dataset import plan_dataset
 from reconciler.core.plan_entry import Pending, plan_entry
 from reconciler.core.plan_index import create_indexes
+from reconciler.core.plan_migration import plan_migration
 from reconciler.core.plan_projection import columns_for, plan_projection
 from reconciler.core.text import listing
 from reconciler.core.uris import place_of
@@ -78,12 +79,18 @@ def plan_table(
         )
     elif isinstance(found, Absent):
         location = new_location(context.capabilities, want)
-        fields = known or _new_fields(want)
+        fields = known or _new_fields(want) or _moved_fields(context, want)
         d.propose(_new_entry(context, want, holds, location, fields), "safe", "not in the catalog yet")
     if not holds:
         _cannot_hold(d, want)
     _dataset(d, want, where)
     return Planned(d, plan_projection(d, want, where, pending, known))
+
+
+def _moved_fields(context: Context, want: DesiredTable) -> Fields:
+    """Of a table that declares no columns and gets another one's."""
+    origin = context.snapshot.origins.get(want.ident)
+    return origin.dataset.fields if origin is not None and origin.dataset is not None else ()
 
 
 def new_location(capabilities: Capabilities, want: DesiredTable) -> str | None:
@@ -122,8 +129,12 @@ def _new_entry(context: Context, want: DesiredTable, holds: bool, location: str 
 def _dataset(d: Drafter, want: DesiredTable, where: Standing) -> None:
     if not isinstance(d.now, Present):
         return
+    if want.migration is not None:
+        plan_migration(d, want, want.migration)
     if isinstance(d.table.dataset, DatasetState):
         plan_dataset(d, want, bookkeeping=where != "held")
+    elif want.migration is not None:
+        return  # Held back: an empty dataset would stand in the way of the rows.
     elif d.table.dataset is None and want.fields is not None:
         if d.propose(_new_dataset(d, want), "safe", "no data yet: an empty dataset is written"):
             plan_data(d, want)

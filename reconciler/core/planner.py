@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import replace
 
 from reconciler import __version__
@@ -19,6 +19,7 @@ from reconciler.core.plan_table import Shared
 from reconciler.core.shared import declared_twice, followers, in_turn, left_to_others
 from reconciler.core.simulate import check
 from reconciler.model.capabilities import Capabilities, is_container
+from reconciler.model.change import MigrateTable
 from reconciler.model.codec import canonical
 from reconciler.model.collector import collection_paused
 from reconciler.model.desired import CatalogSpec, Desired, DesiredObject
@@ -98,7 +99,8 @@ def _make_plan(
         "",
         __version__,
         desired.digest,
-        {name: _catalog(desired.catalogs[name], snapshots[name], plans[name], capabilities[name]) for name in plans},
+        {name: _catalog(desired.catalogs[name], snapshots[name], plans[name], capabilities[name]) for name in plans}
+        | _read_only(desired, steps, plans),
         steps,
         tuple(sorted(k for p in plans.values() for k in p.orphans)),
         tuple(sorted(k for p in plans.values() for k in p.unowned)),
@@ -133,7 +135,7 @@ def summarize(steps: tuple[Step, ...]) -> Summary:
             unsupported.add(s.key)
         elif s.deletes:
             kinds[s.key] = "delete"
-        elif s.action in ("create_namespace", "declare_table", "create_dataset"):
+        elif s.action in ("create_namespace", "declare_table", "create_dataset", "migrate_table"):
             kinds[s.key] = "create"
         else:
             kinds.setdefault(s.key, "update")
@@ -149,14 +151,26 @@ def _catalog(spec: CatalogSpec, snapshot: Snapshot, plan: CatalogPlan, capabilit
     for where in (snapshot.namespaces, snapshot.tables):
         unread = {i: f for i, f in where.items() if isinstance(f, Unreadable) and not f.foreign and i not in told}
         problems += [f"{dotted(i)} cannot be read: {f.message}" for i, f in unread.items()]
+    tables = sum(1 for f in snapshot.tables.values() if not isinstance(f, Detached)) + snapshot.left_out.tables
+    namespaces = sum(1 for i, f in snapshot.namespaces.items() if not is_container(capabilities.ident_problem, i, f))
+    said = tuple(sorted(set(problems)))
+    return CatalogSummary(spec.type, not problems, namespaces, tables, _written(spec), said, tuple(plan.stale))
+
+
+def _read_only(desired: Desired, steps: tuple[Step, ...], planned: Container[str]) -> dict[str, CatalogSummary]:
+    """Catalogs that were not planned, but whose tables are copied: who applies the plan has to open them too. Nothing
+    in them was counted."""
+    names = {s.change.from_catalog for s in steps if isinstance(s.change, MigrateTable)}
+    specs = [desired.catalogs[n] for n in sorted(names) if n not in planned and n in desired.catalogs]
+    return {spec.name: CatalogSummary(spec.type, True, 0, 0, _written(spec)) for spec in specs}
+
+
+def _written(spec: CatalogSpec) -> dict[str, Json]:
     written: dict[str, Json] = {"type": spec.type}
     written |= dict(spec.options)  # type: ignore[arg-type]
     if spec.management_written:
         written["management"] = dict(spec.management_written)  # type: ignore[arg-type]
-    tables = sum(1 for f in snapshot.tables.values() if not isinstance(f, Detached)) + snapshot.left_out.tables
-    namespaces = sum(1 for i, f in snapshot.namespaces.items() if not is_container(capabilities.ident_problem, i, f))
-    said = tuple(sorted(set(problems)))
-    return CatalogSummary(spec.type, not problems, namespaces, tables, written, said, tuple(plan.stale))
+    return written
 
 
 def _unreadable(draft: Draft) -> bool:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from reconciler.core.fields import edit, plain, rename_path
+from reconciler.core.migrated import migrated
 from reconciler.model import change as c
 from reconciler.model.arrow import Field
 from reconciler.model.data import DataRecord
@@ -215,6 +216,8 @@ def after_table_change(state: TableState, change: c.Change) -> Sequence[TableSta
             written = DatasetState(fields, metadata)
             marked = DatasetState(fields, metadata, change.config, (), change.owner, change.applied)
             return _holding(state, written), _holding(state, marked)
+        case c.MigrateTable():
+            return tuple(_holding(state, dataset) for dataset in migrated(state.dataset, change))
     if not isinstance(state.dataset, DatasetState):
         raise CatalogError(Code.INVALID_TABLE_STATE, f"{dotted(change.ident)} has no dataset")
     return (_holding(state, _after_dataset_change(state.dataset, change)),)

@@ -275,14 +275,39 @@ class MaterializeTable:
     order_by: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class MigrateTable:
+    """Data plane: the dataset of another table, copied to where this one is declared, then marked as ours. `fields` to
+    `indexes` are what the source has; it must still have them when it is copied, and it stays as it is."""
+
+    action: ClassVar[str] = "migrate_table"
+    kind: ClassVar[Kind] = "Table"
+    ident: Ident
+    from_catalog: str
+    from_ident: Ident
+    checksum: bool
+    """Every row of the copy is compared with the source before the table shows it."""
+    fields: tuple[Field, ...]
+    schema_metadata: Mapping[str, str]
+    config: Mapping[str, str]
+    indexes: tuple[Index, ...]
+    owner: str
+    applied: tuple[str, ...]
+    """For the dataset's own record, as in UpdateDataset."""
+    copied_owner: str | None = None
+    copied_applied: tuple[str, ...] = ()
+    copied_data: str | None = None
+    """The source's own notes, which the copy has until it is marked."""
+
+
 Change = (
     CreateNamespace | UpdateNamespace | AdoptNamespace | RenameNamespace | DropNamespace
     | DeclareTable | UpdateTable | SyncColumns | ReplaceTable | UpdateDataset | AdoptTable | RenameTable
     | DeregisterTable
     | CreateDataset | AddColumns | AlterColumns | DropColumns | CreateIndex | DropIndex
-    | BackfillColumns | RewriteColumns | MaterializeTable
+    | BackfillColumns | RewriteColumns | MaterializeTable | MigrateTable
 )  # fmt: skip
 
-DataChange = BackfillColumns | RewriteColumns | MaterializeTable
-DATA_PLANE = (BackfillColumns, RewriteColumns, MaterializeTable)
+DataChange = BackfillColumns | RewriteColumns | MaterializeTable | MigrateTable
+DATA_PLANE = (BackfillColumns, RewriteColumns, MaterializeTable, MigrateTable)
 DELETES = (DropNamespace, DeregisterTable)

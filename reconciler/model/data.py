@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -45,6 +47,15 @@ class Migration:
     ident: Ident
     checksum: bool = True
     """`verify: checksum`, or `verify: none`: the copy is compared with the source before the table shows it."""
+
+    @property
+    def digest(self) -> str:
+        return migrated_from(self.catalog, self.ident)
+
+
+def migrated_from(catalog: str, ident: Ident) -> str:
+    """The digest of a record of rows that were moved: from where, and nothing about what was there."""
+    return "migrated:" + hashlib.sha256(json.dumps([catalog, *ident]).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

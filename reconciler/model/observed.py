@@ -98,6 +98,17 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """The table that another one's rows are to be moved from, as it was looked at for a plan."""
+
+    dataset: DatasetState | None = None
+    problem: str | None = None
+    """Why nothing can be moved from there; one of the two is given, unless it is `copied`."""
+    copied: bool = False
+    """Its copy is where the rows go to, complete, and only lacks our marks: a run was cut right before."""
+
+
+@dataclass(frozen=True, slots=True)
 class LeftOut:
     """Tables that are live and in no snapshot, because no plan changes them and none depends on which they are: they
     are as declared, or nobody declares them and they are not ours."""
@@ -126,6 +137,8 @@ class Snapshot:
     """What this service cannot do, beyond what is known of its type."""
     sources: Mapping[Ident, SourceState] = field(default_factory=lambda: MappingProxyType({}))
     """Where the rows of declared tables come from, as it was looked at for this plan."""
+    origins: Mapping[Ident, Origin] = field(default_factory=lambda: MappingProxyType({}))
+    """The same for declared tables whose rows are moved from another table."""
     left_out: LeftOut = LeftOut()
 
     def refuses(self, change: Change) -> str | None:

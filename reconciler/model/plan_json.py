@@ -192,6 +192,12 @@ _DECODERS: dict[str, Callable[[Any], Any]] = {
     "mapping": dict,
     "partitions": lambda v: v,
     "order_by": tuple,
+    "from_catalog": str,
+    "from_ident": tuple,
+    "checksum": bool,
+    "copied_owner": lambda v: v,
+    "copied_applied": tuple,
+    "copied_data": lambda v: v,
 }
 
 _CLASSES: dict[tuple[str, str], type[Any]] = {
@@ -200,7 +206,7 @@ _CLASSES: dict[tuple[str, str], type[Any]] = {
         c.CreateNamespace, c.UpdateNamespace, c.AdoptNamespace, c.RenameNamespace, c.DropNamespace, c.DeclareTable,
         c.UpdateTable, c.ReplaceTable, c.AdoptTable, c.RenameTable, c.DeregisterTable, c.CreateDataset, c.AddColumns,
         c.AlterColumns, c.DropColumns, c.CreateIndex, c.DropIndex, c.BackfillColumns, c.RewriteColumns,
-        c.MaterializeTable,
+        c.MaterializeTable, c.MigrateTable,
     )
 }  # fmt: skip
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reconciler.catalog.base import Catalog, DataPlace, WriteContext, Written
-from reconciler.model.change import BackfillColumns, DataChange, MaterializeTable, RewriteColumns
+from reconciler.model.change import BackfillColumns, DataChange, MaterializeTable, MigrateTable, RewriteColumns
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.state import TableState
 from reconciler.pipeline.jobs import cores
@@ -31,6 +31,8 @@ class Running:
     """A source as written -> with its secrets; raises CatalogError."""
     hide: Callable[[Iterable[str]], None] = lambda secrets: None
     """Values that no output may show."""
+    catalogs: Mapping[str, Catalog] = field(default_factory=dict)
+    """By name: also those that tables are only copied from."""
     views: threading.Lock = field(default_factory=threading.Lock)
     """Held while a query has views: they are names in the one session."""
     _open: ExitStack = field(default_factory=ExitStack)
@@ -77,6 +79,11 @@ class SparkDataPlane:
                 from reconciler.pipeline.evolve import evolve
 
                 return evolve(self._running, change, place, context)
+
+            case MigrateTable():
+                from reconciler.pipeline.migrate import migrate
+
+                return migrate(self._running, change, place, context)
 
     def close(self) -> None:
         self._running.close()

@@ -67,6 +67,9 @@ def _columns_and_indexes(change: c.Change, before: Mapping[str, Any]) -> Iterato
             where = next((change.reads[k] for k in ("path", "table", "query", "sql") if k in change.reads), "")
             place = ", ".join(map(str, where)) if isinstance(where, list | tuple) else str(where)
             yield f"{'~' if change.replace else '+'} rows from {change.reads['format']} {safe(place)}"
+        case c.MigrateTable():
+            yield f"+ rows and indexes of {safe(change.from_catalog)} {safe(dotted(change.from_ident))}"
+            yield from (f"+ column {_column(f)}" for f in change.fields)
         case c.AlterColumns():
             old = before.get("columns")
             yield from (_alteration(a, old if isinstance(old, dict) else {}) for a in change.columns)

@@ -55,6 +55,11 @@ CHANGES: list[tuple[c.Change, Json, str]] = [
     ),
     (c.RewriteColumns(("a", "t"), (FIELD,)), None, "~ column n: int64 not null"),
     (
+        c.MigrateTable(("a", "t"), "old", ("b", "t"), True, (FIELD,), {}, {}, (), "us", ()),
+        None,
+        "+ rows and indexes of old b.t",
+    ),
+    (
         c.MaterializeTable(("a", "t"), {"format": "csv", "path": ["x", "y"]}, True, "sha256:0", {}, (FIELD,), {}),
         None,
         "~ rows from csv x, y",

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from cli.cli_runs import REPO, Run, catalog, command, environment, process, reconciler, table, write
-from pipeline import evolve_elsewhere, spark_lake
+from pipeline import evolve_elsewhere, in_process, migrate_lake, spark_lake
 from pipeline.spark_lake import only_progress
 from pipeline.test_checksum import of_dataset
 from servers.spark import connect_server, need_java, standalone
@@ -47,6 +47,7 @@ VERBS = [
     ["pipeline", "maintain", "m.yaml", "--format", "json"],
     ["apply", "filled.yaml", "--yes"],
     ["plan", "filled.yaml", "--detailed-exitcode"],
+    ["apply", "move/m.yaml", "--yes"],
 ]
 
 
@@ -69,12 +70,13 @@ def lake(folder: Path) -> list[str]:
         table("sorted", schema=SCHEMA, spec=data + ", orderBy: [text], partitions: 2}"),
         name="filled.yaml",
     )
+    migrate_lake.local(folder / "move", in_process.running()).write()
     return paths
 
 
 def all_verbs(folder: Path, runs: list[Run]) -> None:
     """Of VERBS, with evolve and verify done before."""
-    taken, planned, kept, filled, again = runs
+    taken, planned, kept, filled, again, moved = runs
     assert taken.code == 0, taken.err
     assert taken.json["diff"] == planned.json
     rows = lance.dataset(folder / "history.lance").to_table().to_pylist()
@@ -90,6 +92,8 @@ def all_verbs(folder: Path, runs: list[Run]) -> None:
         live = lance.dataset(folder / "filled" / f"{name}.lance").to_table().to_pylist()
         assert (live if name == "sorted" else sorted(live, key=lambda row: str(row["text"]))) == expected
     evolve_elsewhere.expected(folder)
+    assert moved.code == 0, moved.err + moved.out
+    migrate_lake.opened(folder / "move", in_process.running()).moved()
 
 
 def maintained(run: Run) -> None:

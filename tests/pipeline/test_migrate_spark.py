@@ -1,0 +1,54 @@
+"""Tables moved between catalogs on Spark: every kind of catalog, on disk and in a bucket."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from contract.backends import BACKENDS, Site
+from pipeline.migrate_lake import Move, errors
+from servers.spark import need_java
+
+from reconciler.pipeline.data_plane import Running
+from reconciler.pipeline.jobs import cores
+from reconciler.pipeline.session import SparkOptions, session
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")]
+MAKE = {backend.name: backend.make for backend in BACKENDS}
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Running]:
+    """One session for all."""
+    need_java()
+    options = SparkOptions(master="local[2,4]")
+    with session(options) as spark:
+        started = Running(options)
+        started._spark, started._slots = spark, cores(spark)
+        yield started
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("dir-v2", "dir-v2"),
+        ("dir-v2", "dir-s3"),
+        ("dir-s3", "dir-s3"),
+        ("dir-s3", "dir-v2"),
+        ("dir-v2", "rest"),
+        ("dir-v2", "unity"),
+        ("glue", "iceberg"),
+    ],
+)
+def test_between(old: str, new: str, running: Running, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    def site(name: str, folder: str) -> Site:
+        (tmp_path / folder).mkdir()
+        return MAKE[name](tmp_path / folder, request.getfixturevalue)
+
+    move = Move(tmp_path, site(old, "from"), site(new, "to"), running)
+    move.fill()
+    before = move.source.outsider.raw()
+    assert errors(move.apply()) == []
+    move.moved()
+    assert move.source.outsider.raw() == before
