@@ -241,11 +241,11 @@ def warn_of_literals(at: Session, where: str) -> None:
 
 def connect_for(the_plan: Plan, source: Path, at: Session) -> None:
     """Opens what a saved plan is about, from the specs in it; what it only copies from, too."""
-    from reconciler.model.change import MigrateTable
+    from reconciler.model.change import catalogs_read
     from reconciler.model.desired import CatalogSpec, Management
 
     allowed = [s for s in the_plan.steps if s.verdict == "allowed"]
-    origins = {s.change.from_catalog for s in allowed if isinstance(s.change, MigrateTable)}
+    origins = {name for s in allowed for name in catalogs_read(s.change)}
     for name in sorted({s.catalog for s in allowed} | origins):
         spec = the_plan.catalogs.get(name)
         if spec is None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from reconciler.core.globs import matcher
 from reconciler.engine.progress import Line, Progress, status_line
-from reconciler.model.change import DATA_PLANE
+from reconciler.model.change import DATA_PLANE, tables_read
 from reconciler.model.data import SourceState
 from reconciler.model.desired import Desired, DesiredTable
 from reconciler.model.errors import CatalogError, Code
@@ -40,6 +40,7 @@ def with_sources(
     ]
     if not tables:
         return dict(snapshots)
+    _opened({name for t in tables if t.data is not None for name, _ in tables_read(t.data.source)}, desired, at)
     with ThreadPoolExecutor(AT_A_TIME, thread_name_prefix="source") as pool:
         seen = list(pool.map(lambda t: _looked_at(t, desired, at), tables))
     by_catalog: dict[str, dict[tuple[str, ...], SourceState]] = {}
@@ -142,7 +143,20 @@ def resolved(source: Mapping[str, object], at: Session) -> dict[str, Any]:
     except ManifestError as error:
         raise CatalogError(Code.INVALID_INPUT, f"the source: {error.message}; {error.hint}") from error
     at.redactor.add(secrets)
-    return values
+    return _located(values, at)
+
+
+def _located(source: dict[str, Any], at: Session) -> dict[str, Any]:
+    """A table of a catalog as the place where it is now, with what opens it."""
+    from reconciler.pipeline.origin import source_place
+
+    if source.get("views"):
+        source = {**source, "views": {name: _located(dict(view), at) for name, view in source["views"].items()}}
+    for name, ident in tables_read({k: v for k, v in source.items() if k != "views"}):
+        place = source_place(at.catalogs.get(name), name, ident, at.redactor.add)
+        options = {STORAGE + key: value for key, value in place.storage_options.items()}
+        source = {**{k: v for k, v in source.items() if k != "table"}, **options, "path": place.uri}
+    return source
 
 
 def lacking(spark: SparkOptions) -> str | None:

@@ -19,7 +19,7 @@ from reconciler.core.plan_table import Shared
 from reconciler.core.shared import declared_twice, followers, in_turn, left_to_others
 from reconciler.core.simulate import check
 from reconciler.model.capabilities import Capabilities, is_container
-from reconciler.model.change import MigrateTable
+from reconciler.model.change import catalogs_read
 from reconciler.model.codec import canonical
 from reconciler.model.collector import collection_paused
 from reconciler.model.desired import CatalogSpec, Desired, DesiredObject
@@ -160,7 +160,7 @@ def _catalog(spec: CatalogSpec, snapshot: Snapshot, plan: CatalogPlan, capabilit
 def _read_only(desired: Desired, steps: tuple[Step, ...], planned: Container[str]) -> dict[str, CatalogSummary]:
     """Catalogs that were not planned, but whose tables are copied: who applies the plan has to open them too. Nothing
     in them was counted."""
-    names = {s.change.from_catalog for s in steps if isinstance(s.change, MigrateTable)}
+    names = {name for s in steps for name in catalogs_read(s.change)}
     specs = [desired.catalogs[n] for n in sorted(names) if n not in planned and n in desired.catalogs]
     return {spec.name: CatalogSummary(spec.type, True, 0, 0, _written(spec)) for spec in specs}
 

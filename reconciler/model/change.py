@@ -5,7 +5,7 @@ Every change knows its plan `action`. `model.plan_json` turns it into the `after
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -311,3 +311,23 @@ Change = (
 DataChange = BackfillColumns | RewriteColumns | MaterializeTable | MigrateTable
 DATA_PLANE = (BackfillColumns, RewriteColumns, MaterializeTable, MigrateTable)
 DELETES = (DropNamespace, DeregisterTable)
+
+
+def catalogs_read(change: Change) -> frozenset[str]:
+    """Catalogs whose tables a data step reads, besides its own."""
+    if isinstance(change, MigrateTable):
+        return frozenset({change.from_catalog})
+    return (
+        frozenset(name for name, _ in tables_read(change.reads))
+        if isinstance(change, MaterializeTable)
+        else frozenset()
+    )
+
+
+def tables_read(source: Mapping[str, object]) -> Iterator[tuple[str, Ident]]:
+    """Tables of declared catalogs that a data source names, in its views too."""
+    table, views = source.get("table"), source.get("views")
+    if source["format"] == "lance" and isinstance(table, Mapping):
+        yield table["catalog"], tuple(table["id"])
+    for view in views.values() if isinstance(views, Mapping) else ():
+        yield from tables_read(view)

@@ -190,6 +190,21 @@ def test_from_a_lance_table_and_from_a_query(tmp_path: Path) -> None:
     assert ids(tmp_path) == list(range(40))
 
 
+def test_from_a_table_of_another_catalog_also_by_a_saved_plan(tmp_path: Path) -> None:
+    """That catalog is not among those that are planned."""
+    (tmp_path / "raws").mkdir()
+    lance.write_dataset(rows(0, 20), tmp_path / "raws" / "events.lance")
+    raws = catalog("others", "./raws").replace("{name: lake}", "{name: raws}") + "---\n"
+    source = "{format: lance, table: {catalog: raws, id: [events]}}"
+    data = f"data: {{source: {source}, mode: replace-if-changed, columns: {{text: body}}}}"
+    write(tmp_path, raws, catalog("us"), table("t", schema=SCHEMA, spec=data))
+    assert reconciler(tmp_path, "plan", "m.yaml", "--catalog", "lake", "-o", "p.json").code == 0
+    run = reconciler(tmp_path, "apply", "--plan", "p.json", "--yes")
+    assert run.code == 0, run.err + run.out
+    assert ids(tmp_path) == list(range(20))
+    assert reconciler(tmp_path, "plan", "m.yaml", "--catalog", "lake", "--detailed-exitcode").code == 0
+
+
 def test_values_that_do_not_fit_leave_the_table_as_it_was(tmp_path: Path) -> None:
     manifest(raw(tmp_path, 0))
     applied(tmp_path)
