@@ -190,6 +190,40 @@ def test_from_a_lance_table_and_from_a_query(tmp_path: Path) -> None:
     assert ids(tmp_path) == list(range(40))
 
 
+def test_from_a_database(tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Derby comes with Spark. The password is in no output."""
+    spark._jvm.java.lang.System.setProperty("derby.stream.error.file", str(tmp_path / "derby.log"))
+    url = f"jdbc:derby:{tmp_path}/base"
+    whole = [(n, f"row {n}", n % 3 == 0) for n in range(20)]
+    frame = spark.createDataFrame(whole, "id long, body string, third boolean")
+    frame.write.jdbc(f"{url};create=true", "EVENTS", properties={"driver": "org.apache.derby.jdbc.EmbeddedDriver"})
+    monkeypatch.setenv("BASE_PASSWORD", "canary-7f3a")
+    columns = "[{name: id, type: int32, nullable: false}, {name: text, type: string}, {name: third, type: bool}]"
+    login = 'user: app, password: "${env:BASE_PASSWORD}", driver: org.apache.derby.jdbc.EmbeddedDriver'
+
+    def declare(token: str) -> None:
+        source = f'{{format: jdbc, url: "{url}", table: EVENTS, {login}, token: "{token}"}}'
+        data = f"data: {{source: {source}, mode: replace-if-changed, columns: {{text: body}}}}"
+        write(tmp_path, catalog("us"), table("t", schema=columns, spec=data))
+
+    def rows_now() -> list[dict[str, Any]]:
+        return sorted(dataset(tmp_path).to_table().to_pylist(), key=lambda row: int(row["id"]))
+
+    declare("monday")
+    env = {"BASE_PASSWORD": "canary-7f3a"}
+    run = reconciler(tmp_path, "apply", "m.yaml", "--yes", "--format", "json", "--report", "r.json", env=env)
+    assert run.code == 0, run.err + run.out
+    assert rows_now() == [{"id": n, "text": t, "third": b} for n, t, b in whole]
+    spark.createDataFrame([(99, "late", False)], frame.schema).write.mode("append").jdbc(url, "EVENTS")
+    assert reconciler(tmp_path, "plan", "m.yaml", "--detailed-exitcode", env=env).code == 0
+    declare("tuesday")
+    plan = reconciler(tmp_path, "plan", "m.yaml", "-o", "p.json", env=env)
+    assert reconciler(tmp_path, "apply", "--plan", "p.json", "--yes", env=env).code == 0
+    assert len(rows_now()) == 21
+    kept = [f.read_text() for f in tmp_path.rglob("*.json*") if f.is_file()]
+    assert "canary" not in "".join([run.out, run.err, plan.out, plan.err, *kept])
+
+
 def test_from_a_table_of_another_catalog_also_by_a_saved_plan(tmp_path: Path) -> None:
     """That catalog is not among those that are planned."""
     (tmp_path / "raws").mkdir()
