@@ -9,11 +9,9 @@ name, until the table is compacted.
 from __future__ import annotations
 
 import base64
-import contextlib
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +19,6 @@ import pyarrow as pa
 
 from reconciler.catalog.arrow_convert import from_arrow_schema, to_arrow_field
 from reconciler.catalog.base import DataPlace, WriteContext, Written
-from reconciler.catalog.lance_data import STEP_PROPERTY
 from reconciler.catalog.lance_errors import to_catalog_error, translated
 from reconciler.catalog.lance_write import field_ids
 from reconciler.core.fields import plain
@@ -35,6 +32,7 @@ from reconciler.pipeline.functions import carry, columns_given, load_function
 from reconciler.pipeline.jobs import TASKS_PER_CORE, answers
 from reconciler.pipeline.schema_protos import extended, replaced
 from reconciler.pipeline.table_task import THREADS
+from reconciler.pipeline.way_back import tagged, version_before
 
 ATTEMPTS = 10
 """To commit before somebody else changes the rows."""
@@ -82,9 +80,9 @@ def _evolved(running: Running, change: BackfillColumns | RewriteColumns, held: H
         metas, schema = _merged(running, recipe, held, known)
         running.need_time()
         _need_no_index(opened(held.place), recipe)
-        before = _way_back(held)
+        before = version_before(held)
         try:
-            with _tagged(held.dataset, tag, before):
+            with tagged(held.dataset, tag, before):
                 after = held.commit(LanceOperation.Merge(metas, replaced(schema, recipe.finals)))
             return Written(before, after.version)
         except CatalogError as error:
@@ -164,34 +162,6 @@ def _need_no_index(dataset: Any, recipe: Recipe) -> None:
             Code.INVALID_INPUT,
             f"{dataset.uri} has the index {', '.join(held)} on a column that is to be written anew: make a new plan",
         )
-
-
-def _way_back(held: Held) -> int:
-    """The version before the first claim, if nothing but claims came after it: no claim is to come back with the rows.
-    Otherwise the pinned one, so that nobody's rows are lost on the way."""
-    since = held.version - held.claim.base
-    found = held.dataset.get_transactions(since) if since > 0 else []
-    claims = [t for t in found if t is not None and STEP_PROPERTY in (t.transaction_properties or {})]
-    only = len(claims) == since and all(type(t.operation).__name__ in ("UpdateConfig", "Project") for t in claims)
-    return held.claim.base if only else held.version
-
-
-@contextmanager
-def _tagged(dataset: Any, tag: str | None, version: int) -> Iterator[None]:
-    """The way back has the tag while there is something to come back from. A tag that is there already is of an attempt
-    that committed nothing: this step is one commit."""
-    if tag is None:
-        yield
-        return
-    with translated(f"tag version {version} of {dataset.uri}", write=False):
-        (dataset.tags.update if tag in dataset.tags.list() else dataset.tags.create)(tag, version)
-    try:
-        yield
-    except CatalogError as error:
-        if not error.unknown_outcome:
-            with contextlib.suppress(Exception):  # The failure itself is what has to be told.
-                dataset.tags.delete(tag)
-        raise
 
 
 def _merged(running: Running, recipe: Recipe, held: Held, known: dict[int, Done]) -> tuple[list[Any], Any]:

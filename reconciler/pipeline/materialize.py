@@ -9,7 +9,6 @@ from typing import Any
 
 from reconciler.catalog.arrow_convert import to_arrow_field
 from reconciler.catalog.base import DataPlace, WriteContext, Written
-from reconciler.catalog.lance_write import keep_version
 from reconciler.core.world import record_after
 from reconciler.model.change import MaterializeTable
 from reconciler.model.data import FILE_FORMATS
@@ -22,6 +21,7 @@ from reconciler.pipeline.listing import SourceError
 from reconciler.pipeline.pieces import Piece, pieces_of
 from reconciler.pipeline.source_state import digest_of, files_of, hashed
 from reconciler.pipeline.sources import Listing, list_source, source_schema, storage_of
+from reconciler.pipeline.way_back import tagged, version_before
 from reconciler.pipeline.write_task import Unit
 
 REDO = 5
@@ -48,12 +48,12 @@ def materialize(running: Running, change: MaterializeTable, place: DataPlace, co
         if record is not None and (record.digest, record.files) == (after.digest, after.files):
             return Written(held.claim.base, held.version)  # Another run of this step was faster, or was cut off.
         listing = _listed(source, storage, change)
-        if context.tag is not None:
-            keep_version(held.dataset, context.tag, held.claim.base)
         rows = _written(running, change, source, storage, listing, held)
         running.need_time()
-        done = _committed(held, change, rows, after)
-    return Written(held.claim.base, int(done.version))
+        before = version_before(held)
+        with tagged(held.dataset, context.tag, before):
+            done = _committed(held, change, rows, after)
+    return Written(before, int(done.version))
 
 
 def _listed(source: Mapping[str, Any], storage: Mapping[str, str], change: MaterializeTable) -> Listing:

@@ -1,0 +1,41 @@
+"""The version of a dataset before its rows change, and the name that leads back to it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from reconciler.catalog.lance_data import STEP_PROPERTY
+from reconciler.catalog.lance_errors import translated
+from reconciler.model.errors import CatalogError
+from reconciler.pipeline.claims import Held
+
+
+def version_before(held: Held) -> int:
+    """The version before the first claim, if nothing but claims came after it: no claim is to come back with the rows.
+    Otherwise the pinned one, so that nobody's rows are lost on the way."""
+    since = held.version - held.claim.base
+    found = held.dataset.get_transactions(since) if since > 0 else []
+    claims = [t for t in found if t is not None and STEP_PROPERTY in (t.transaction_properties or {})]
+    only = len(claims) == since and all(type(t.operation).__name__ in ("UpdateConfig", "Project") for t in claims)
+    return held.claim.base if only else held.version
+
+
+@contextmanager
+def tagged(dataset: Any, tag: str | None, version: int) -> Iterator[None]:
+    """The way back has the tag while there is something to come back from. A tag that is there already is of an attempt
+    that committed nothing: this step is one commit."""
+    if tag is None:
+        yield
+        return
+    with translated(f"tag version {version} of {dataset.uri}", write=False):
+        (dataset.tags.update if tag in dataset.tags.list() else dataset.tags.create)(tag, version)
+    try:
+        yield
+    except CatalogError as error:
+        if not error.unknown_outcome:
+            with contextlib.suppress(Exception):  # The failure itself is what has to be told.
+                dataset.tags.delete(tag)
+        raise
