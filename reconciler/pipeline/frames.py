@@ -43,8 +43,9 @@ def frame_of(
         yield done(lambda: _loaded(spark, source)), unit
     else:
         schema = pa.ipc.read_schema(pa.py_buffer(unit["schema"]))
-        wanted = pa.schema([f for f in schema if f.name not in unit["computed"]])
-        reading = {**unit, "schema": wanted.serialize().to_pybytes(), "computed": {}}
+        made = {*unit["computed"], *unit["functions"]}
+        wanted = pa.schema([f for f in schema if f.name not in made])
+        reading = {**unit, "schema": wanted.serialize().to_pybytes(), "computed": {}, "functions": {}}
         pieces = pieces_of(listing, source, storage)
         yield _from_files(spark, slots, pieces, reading, wanted), {**unit, "mapping": {}}
 
@@ -117,6 +118,7 @@ def _view(spark: Any, slots: int, view: Mapping[str, Any], storage: Mapping[str,
         "key": 0,
         "schema": schema.serialize().to_pybytes(),
         "computed": {},
+        "functions": {},
         "format": view["format"],
         "format_options": {k: v for k, v in view.items() if not k.startswith("storage.")},
         "source_options": dict(options),

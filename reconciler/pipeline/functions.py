@@ -12,9 +12,8 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import entry_points
 from typing import Any
 
+from reconciler.model.data import FUNCTIONS as GROUP
 from reconciler.model.errors import CatalogError, Code
-
-GROUP = "reconciler.functions"
 
 
 def load_function(name: str) -> Callable[[Any], Any]:

@@ -16,9 +16,11 @@ from reconciler.model.errors import CatalogError, Code
 from reconciler.pipeline import frames, write_task
 from reconciler.pipeline.claims import Clock, Held, claimed
 from reconciler.pipeline.data_plane import Line, Running
-from reconciler.pipeline.jobs import TASKS_PER_CORE, answers
+from reconciler.pipeline.functions import carry, columns_given, load_function
+from reconciler.pipeline.jobs import TASKS_PER_CORE, answers, done
 from reconciler.pipeline.listing import SourceError
 from reconciler.pipeline.pieces import Piece, pieces_of
+from reconciler.pipeline.source_fit import fits
 from reconciler.pipeline.source_state import digest_of, files_of, hashed
 from reconciler.pipeline.sources import Listing, list_source, source_schema, storage_of
 from reconciler.pipeline.way_back import tagged, version_before
@@ -52,8 +54,8 @@ def materialize(running: Running, change: MaterializeTable, place: DataPlace, co
         running.need_time()
         before = version_before(held)
         with tagged(held.dataset, context.tag, before):
-            done = _committed(held, change, rows, after)
-    return Written(before, int(done.version))
+            landed = _committed(held, change, rows, after)
+    return Written(before, int(landed.version))
 
 
 def _listed(source: Mapping[str, Any], storage: Mapping[str, str], change: MaterializeTable) -> Listing:
@@ -112,6 +114,8 @@ def _written(
         if change.partitions is None or len(parts) == change.partitions:
             return _gathered(running, answers(spark, parts, slots, write_task.write), len(parts))
     with frames.frame_of(running, spark, slots, source, storage, listing, unit) as (frame, unit):
+        if source["format"] in (*frames.BY_SPARK, "sql"):
+            unit = {**unit, **_lacking(change, _fitting(frame, change))}
         wanted = change.partitions or slots * TASKS_PER_CORE
         if change.order_by:
             frame = frames.sorted_by(frame, change.order_by, wanted)
@@ -126,9 +130,6 @@ def _unit(
     """What all parts have in common."""
     import pyarrow as pa
 
-    names = _columns_of(source, storage, listing)
-    missing = [f for f in change.fields if names is not None and change.mapping.get(f.name, f.name) not in names]
-    computed = {f.name: f.default for f in missing if f.default is not None}
     live = held.dataset.schema
     fields = [live.field(f.name) if f.name in live.names else to_arrow_field(f) for f in change.fields]
     return {
@@ -137,7 +138,7 @@ def _unit(
         "options": dict(held.place.storage_options),
         "version": held.version,
         "schema": pa.schema(fields).serialize().to_pybytes(),
-        "computed": computed,
+        **_lacking(change, _columns_of(source, storage, listing)),
         "layout": WHOLE if change.partitions is not None else {},
         "told": f"a row of {source['format']}",
         "format": source["format"],
@@ -145,6 +146,33 @@ def _unit(
         "source_options": dict(storage),
         "mapping": dict(change.mapping),
     }
+
+
+def _lacking(change: MaterializeTable, names: set[str] | None) -> dict[str, Any]:
+    """What gives the values of the columns that the source does not have; None: that is not known yet."""
+    missing = [f for f in change.fields if names is not None and change.mapping.get(f.name, f.name) not in names]
+    there = [f.name for f in change.fields if f not in missing]
+    functions = {}
+    for field in missing:
+        if field.function is not None:
+            function = load_function(field.function)
+            carry(function)
+            functions[field.name] = (function, columns_given(field.function, function, there))
+    return {"computed": {f.name: f.default for f in missing if f.default is not None}, "functions": functions}
+
+
+def _fitting(frame: Any, change: MaterializeTable) -> set[str]:
+    """The columns of a DataFrame, which are judged before any of its rows is read."""
+    import pyarrow as pa
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    found = done(lambda: to_arrow_schema(frame.schema))
+    lacks = [f for f in change.fields if change.mapping.get(f.name, f.name) not in found.names]
+    asked = [f for f in change.fields if f not in lacks or not (f.nullable or f.filled)]
+    problems = fits(found, pa.schema([to_arrow_field(f) for f in asked]), change.mapping, "")
+    if problems:
+        raise CatalogError(Code.INVALID_INPUT, f"the source does not fit the table: {'; '.join(problems)}")
+    return set(found.names)
 
 
 def _columns_of(source: Mapping[str, Any], storage: Mapping[str, str], listing: Listing) -> set[str] | None:

@@ -20,9 +20,14 @@ from reconciler.pipeline.conform import ValueProblem, conform
 from reconciler.pipeline.file_reader import FileError
 
 Unit = dict[str, Any]
-"""uri, options, version of the table; schema (what is written, in Arrow IPC); computed (column -> SQL for what the
-source lacks); mapping (column of the table -> column of the source); layout (of the fragments); for files: files,
-format, format_options, source_options. `key` names it."""
+"""uri, options, version of the table; schema (what is written, in Arrow IPC); what gives values that the source lacks:
+computed (column -> SQL), functions (column -> a function and the names of what it is given); mapping (column of the
+table -> column of the source); layout (of the fragments); for files: files, format, format_options, source_options.
+`key` names it."""
+
+
+_EVERY = "__every_row"
+"""Beside expressions that are constants alone."""
 
 
 def write(unit: Unit) -> Iterator[Any]:
@@ -73,7 +78,8 @@ def _schema(unit: Unit, with_computed: bool) -> Any:
     schema = pa.ipc.read_schema(pa.py_buffer(unit["schema"]))
     if with_computed:
         return schema
-    return pa.schema([f for f in schema if f.name not in unit["computed"]], schema.metadata)
+    made = {*unit["computed"], *unit["functions"]}
+    return pa.schema([f for f in schema if f.name not in made], schema.metadata)
 
 
 def _from_files(unit: Unit, schema: Any) -> Iterator[Any]:
@@ -157,8 +163,8 @@ class _Watched:
     def __next__(self) -> Any:
         try:
             batch = next(self._batches)
-            if self._unit["computed"]:
-                batch = _computed(batch, self._unit["computed"], self._schema)
+            if self._unit["computed"] or self._unit["functions"]:
+                batch = _computed(batch, self._unit, self._schema)
         except (FileError, ValueProblem) as error:
             self.error = error
             raise
@@ -167,15 +173,26 @@ class _Watched:
         return batch
 
 
-def _computed(batch: Any, expressions: dict[str, str], schema: Any) -> Any:
-    """The columns that the source lacks, by their backfill expressions, evaluated by what evaluates a backfill."""
+def _computed(batch: Any, unit: Unit, schema: Any) -> Any:
+    """With the columns that the source lacks: by their backfill expressions, run by what runs a backfill, and by
+    registered functions."""
+    made = _by_sql(batch, unit["computed"]) if unit["computed"] else {}
+    for name, (function, given) in unit["functions"].items():
+        values = function(batch.select(given))
+        if not isinstance(values, pa.Array) or len(values) != batch.num_rows:
+            raise ValueProblem(f"column {name}: its function must give a pyarrow.Array with one value for each row")
+        made[name] = values
+    arrays = [made[f.name] if f.name in made else batch.column(f.name) for f in schema]
+    whole = pa.RecordBatch.from_arrays(arrays, names=schema.names)
+    return conform(whole, schema, {name: name for name in schema.names})
+
+
+def _by_sql(batch: Any, expressions: dict[str, str]) -> dict[str, Any]:
     import lance
 
     store = lance.write_dataset(pa.Table.from_batches([batch]), "memory://rows")
     try:
-        made = store.scanner(columns=expressions, scan_in_order=True).to_table()
+        found = store.scanner(columns={**expressions, _EVERY: "true"}, with_row_id=True, scan_in_order=True).to_table()
     except Exception as error:
         raise ValueProblem(f"a backfill expression cannot be evaluated: {error}") from error
-    arrays = [made.column(f.name).combine_chunks() if f.name in expressions else batch.column(f.name) for f in schema]
-    whole = pa.RecordBatch.from_arrays(arrays, names=schema.names)
-    return conform(whole, schema, {name: name for name in schema.names})
+    return {name: found.column(name).combine_chunks() for name in expressions}

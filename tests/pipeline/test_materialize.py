@@ -165,11 +165,35 @@ def test_csv_and_json(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_what_the_source_lacks_is_computed(tmp_path: Path) -> None:
-    schema = SCHEMA[:-1] + ', {name: size, type: int32, backfill: {sql: "length(text) + 1"}}]'
-    manifest(raw(tmp_path, 0), schema=schema)
+@pytest.mark.parametrize("more", ["", ", orderBy: [id]"])
+def test_what_the_source_lacks_is_computed(tmp_path: Path, more: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By SQL, as a constant, and by a function that the executors do not have."""
+    info = tmp_path / "package" / "doubling-1.0.dist-info"
+    info.mkdir(parents=True)
+    doubled = "import pyarrow.compute as pc\n\ndef doubled(batch):\n    return pc.multiply(batch.column('id'), 2)\n"
+    (tmp_path / "package" / "doubling.py").write_text(doubled)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: doubling\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[reconciler.functions]\ndoubled = doubling:doubled\n")
+    monkeypatch.syspath_prepend(str(tmp_path / "package"))
+    size = '{name: size, type: int32, backfill: {sql: "length(text) + 1"}}'
+    twice = "{name: twice, type: int64, nullable: false, backfill: {function: doubled}}"
+    schema = f"{SCHEMA[:-1]}, {size}, {{name: origin, type: string, default: here}}, {twice}]"
+    manifest(raw(tmp_path, 0), schema=schema, more=more)
     applied(tmp_path)
-    assert dataset(tmp_path).to_table(columns=["size"]).column("size").to_pylist() == [6] * 10
+    found = dataset(tmp_path).to_table(columns=["id", "size", "origin", "twice"]).to_pylist()
+    assert sorted(found, key=lambda r: int(r["id"])) == [
+        {"id": n, "size": 6, "origin": "here", "twice": 2 * n} for n in range(10)
+    ]
+
+
+def test_a_query_that_does_not_fit_is_refused_before_it_runs(tmp_path: Path) -> None:
+    source = '{format: sql, sql: "SELECT 1 AS text, raise_error(2) AS vector"}'
+    write(tmp_path, catalog("us"), table("t", schema=SCHEMA, spec=f"data: {{source: {source}, mode: once}}"))
+    run = apply(tmp_path)
+    assert run.code == 5
+    message = run.json["steps"][-1]["error"]["message"]
+    assert "does not fit" in message
+    assert "'id' is NOT NULL" in message
 
 
 def test_from_a_lance_table_and_from_a_query(tmp_path: Path) -> None:
