@@ -110,7 +110,8 @@ def _add_data_steps(to: Parser) -> None:
 def _add_inventory(to: Parser) -> None:
     _add_paths(to)
     _add_scope(to)
-    to.add_argument("--history", metavar="URI", required=True, help="the Lance table that the rows are appended to")
+    to.add_argument("--history", metavar="URI", default=".reconciler/inventory.lance",
+                    help="the Lance table that the rows are appended to (default: %(default)s)")  # fmt: skip
     to.add_argument("--history-option", action="append", default=[], type=_variable, metavar="KEY=VALUE",
                     help="storage option of the history; the value may be ${env:NAME} or ${file:PATH}")  # fmt: skip
     to.add_argument("--diff", action="store_true", help="compare with the manifests, as `plan` does")

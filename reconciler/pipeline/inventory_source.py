@@ -3,8 +3,9 @@
 The version is pinned when the table is named, so that all the processes that plan and read it agree. The module stands
 alone: Spark carries it by value to processes that have pylance and nothing of this program.
 
-What to read is chosen by options, not by `pushFilters`: Spark 4.3 keeps the filters of one use of a table for its other
-uses, in the same query even, and gives wrong rows (`SELECT … WHERE a UNION ALL SELECT … WHERE b` reads one of the two).
+What to read is chosen by options. Filters of a query are pushed down only on request (`pushdown`): Spark 4.3 keeps the
+filters of one use of a table for its other uses, in the same query even, and gives wrong rows then (`SELECT … WHERE a
+UNION ALL SELECT … WHERE b` reads one of the two). Who asks for it uses what was loaded once.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from pyspark import cloudpickle
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, EqualTo, Filter, InputPartition, StringStartsWith
 
 NAME = "reconciler_inventory"
 MOST_PARTITIONS = 8
@@ -39,7 +40,8 @@ class Part(InputPartition):
 
 class InventorySource(DataSource):
     """Options: `history`; `version` for an older one; `catalog`, `run` and `prefix` (of identifiers) for a part: Lance
-    reads no more than that."""
+    reads no more than that. `pushdown=true` finds such a part in the query's own filters; the session needs
+    spark.sql.python.filterPushdown.enabled for it, as ours has."""
 
     storage: ClassVar[Mapping[str, str]] = {}
 
@@ -50,6 +52,7 @@ class InventorySource(DataSource):
         self._uri: str = options["history"]
         self._storage = dict(self.storage)
         self._filter = chosen(options.get("catalog"), options.get("run"), options.get("prefix"))
+        self._pushes = str(options.get("pushdown", "false")).lower() == "true"
         self._version: int = _opened(self._uri, self._storage, options.get("version")).version
 
     @classmethod
@@ -62,7 +65,8 @@ class InventorySource(DataSource):
         return from_arrow_schema(_opened(self._uri, self._storage, self._version).schema)
 
     def reader(self, schema: Any) -> Reader:
-        return Reader((self._uri, self._storage, self._version), [*schema.fieldNames()], self._filter)
+        kind = PushingReader if self._pushes else Reader
+        return kind((self._uri, self._storage, self._version), [*schema.fieldNames()], self._filter)
 
 
 class Reader(DataSourceReader):
@@ -81,6 +85,28 @@ class Reader(DataSourceReader):
         fragments = [dataset.get_fragment(i) for i in partition.fragments]
         if fragments:
             yield from dataset.scanner(self._columns, filter=self._filter, fragments=fragments).to_batches()
+
+
+class PushingReader(Reader):
+    def pushFilters(self, filters: Sequence[Filter]) -> Iterator[Filter]:
+        """Takes equality of the catalog, the run and the identifier, and beginnings of the identifier; gives back the
+        rest, for Spark to do."""
+        for one in filters:
+            told = _in_lance(one)
+            if told is None:
+                yield one
+            else:
+                self._filter = told if self._filter is None else f"{self._filter} AND {told}"
+
+
+def _in_lance(one: Filter) -> str | None:
+    match one:
+        case EqualTo(attribute=(("catalog" | "run" | "id") as name,), value=str() as value):
+            return f"{name} = {_quoted(value)}"
+        case StringStartsWith(attribute=("id",), value=str() as value):
+            return f"starts_with(id, {_quoted(value)})"
+        case _:
+            return None
 
 
 def chosen(catalog: str | None, run: str | None, prefix: str | None) -> str | None:

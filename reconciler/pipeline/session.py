@@ -31,6 +31,8 @@ __all__ = ["DEFAULT_MASTER", "SparkError", "SparkOptions", "first_line", "missin
 
 DEFAULT_MASTER = "local[*,4]"
 """All cores, and as on a cluster a task may fail three times before the job does."""
+_SQL = {"spark.sql.python.filterPushdown.enabled": "true", "spark.sql.session.timeZone": "UTC"}
+"""Of a session, wherever it runs: a time without a zone counts as UTC."""
 _ALWAYS = {
     "spark.app.name": "reconciler",
     "spark.ui.enabled": "false",
@@ -38,6 +40,7 @@ _ALWAYS = {
     "spark.sql.catalogImplementation": "in-memory",
     "spark.speculation": "false",
     "spark.python.unix.domain.socket.enabled": "true",
+    **_SQL,
 }
 # The JVM passes tasks on and Python does the work: what makes a JVM start fast is worth more than what makes it fast.
 _LOCAL = {
@@ -111,6 +114,7 @@ def _started(options: SparkOptions, log: Path) -> Any:
             if options.remote is not None:
                 _need_listener(options.remote)
                 builder: Any = SparkSession.builder.remote(options.remote)
+                conf = {**_SQL, **conf}
             else:
                 master = options.master or DEFAULT_MASTER
                 python = os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

@@ -6,7 +6,8 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -230,6 +231,14 @@ def test_sql_over_the_history(tmp_path: Path, spark: Any) -> None:
         (runs[1], "broken"),
     }
     assert fleet(catalog="it's").count() == 0
+    pushed = fleet(pushdown="true").where(f"run = '{runs[1]}' AND id LIKE 'b%' AND rows > 0")
+    with redirect_stdout(StringIO()) as explained:
+        pushed.explain(True)
+    left = re.findall(r"Filter .*", explained.getvalue().partition("== Physical Plan ==")[2])
+    assert len(left) == 1
+    assert "rows#" in left[0]
+    assert not re.search(r"run#\d+ =|StartsWith", left[0]), "Lance does it"
+    assert [r["id"] for r in pushed.collect()] == ["big"]
     inventory(tmp_path)
     assert (whole.count(), fleet().count(), fleet(version="2").count()) == (8, 12, 4), "the version was pinned"
     (example,) = (code for code in re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL) if "fleet" in code)
