@@ -185,6 +185,8 @@ class _Run:
         if ended is None:
             self.unstarted = True
             return
+        if ended.gave_up and self._halted():
+            self.unstarted = True
         now = time.monotonic()
         self.fresh.update({key: (live, now) for key, live in ended.lives.items()})
         self.ended[step.id] = ended

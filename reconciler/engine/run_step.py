@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from reconciler.catalog.base import Catalog, DataPlane, WriteContext, Written
 from reconciler.engine.chain import Link, Live, Place, describe, links_of, position
@@ -49,6 +49,8 @@ class Ended:
     landed: bool = False
     lives: Lives = field(default_factory=dict)
     """The objects as they were read last, for the next step on them."""
+    gave_up: bool = False
+    """The step ended early because the run is to stop."""
 
 
 @dataclass
@@ -182,7 +184,7 @@ def _write_until_it_holds(step: Step, links: Sequence[Link], tools: Tools, attem
         if place == "elsewhere":
             return attempts.end("failed", lives, _moved_on(step, lives, error), landed)
         if not (error.retryable or error.unknown_outcome) or not tools.retry.wait(attempts.count, error):
-            return attempts.end("failed", lives, _step_error(error), landed)
+            return replace(attempts.end("failed", lives, _step_error(error), landed), gave_up=error.gave_up)
 
 
 def _write(step: Step, tools: Tools, attempts: _Attempts) -> CatalogError | None:

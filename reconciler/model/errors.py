@@ -49,7 +49,7 @@ class CatalogError(Exception):
 
     `unknown_outcome`: a write may have landed although it failed (time-out, cut connection, 5xx): re-read, never
     conclude. `landed`: it failed for good, and yet something was written on the way, were it only undone again.
-    `retry_after`: seconds a server asked us to wait.
+    `retry_after`: seconds a server asked us to wait. `gave_up`: nothing is wrong but that the run is to stop.
     """
 
     def __init__(
@@ -60,6 +60,7 @@ class CatalogError(Exception):
         unknown_outcome: bool = False,
         landed: bool = False,
         retry_after: float | None = None,
+        gave_up: bool = False,
     ) -> None:
         super().__init__(message)
         self.code = code
@@ -67,6 +68,7 @@ class CatalogError(Exception):
         self.unknown_outcome = unknown_outcome
         self.landed = landed
         self.retry_after = retry_after
+        self.gave_up = gave_up
 
     @property
     def retryable(self) -> bool:

@@ -13,7 +13,7 @@ from reconciler.model.change import BackfillColumns, DataChange, MaterializeTabl
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.state import TableState
 from reconciler.pipeline.jobs import cores
-from reconciler.pipeline.session import SparkError, SparkOptions, session
+from reconciler.pipeline.session import GaveUp, SparkError, SparkOptions, session
 
 Line = Callable[[float], str]
 """Of the progress display, from the seconds since the start."""
@@ -51,7 +51,7 @@ class Running:
 
     def need_time(self) -> None:
         if self.stopped():
-            raise CatalogError(Code.INTERNAL, "the run is to stop: nothing of this step was committed")
+            raise CatalogError(Code.INTERNAL, "the run is to stop: nothing of this step was committed", gave_up=True)
 
     def close(self) -> None:
         self._open.close()
@@ -67,7 +67,8 @@ class SparkDataPlane:
         try:
             return self._run(change, place, context)
         except SparkError as error:
-            raise CatalogError(Code.INTERNAL, str(error)) from error  # Spark has tried again already.
+            stopped = isinstance(error, GaveUp)
+            raise CatalogError(Code.INTERNAL, str(error), gave_up=stopped) from error  # Spark has tried again already.
 
     def _run(self, change: DataChange, place: DataPlace, context: WriteContext) -> Written:
         match change:

@@ -197,7 +197,7 @@ def _computed(running: Running, recipe: Recipe, held: Held, fragments: dict[int,
     done: dict[int, Done] = {}
     nulls: dict[str, int] = {}
     units = _units(recipe, held, list(fragments), slots)
-    for answer in answers(spark, units, slots, evolve_task.evolve):
+    for answer in answers(spark, units, slots, evolve_task.evolve, stopped=running.stopped):
         _need_answer(answer, recipe, held.place)
         for name, count in answer.get("nulls", {}).items():
             nulls[name] = nulls.get(name, 0) + count

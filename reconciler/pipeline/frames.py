@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -13,7 +12,7 @@ import pyarrow as pa
 
 from reconciler.model.errors import CatalogError, Code
 from reconciler.pipeline import write_task
-from reconciler.pipeline.jobs import TASKS_PER_CORE, carried_by_value, checked, done
+from reconciler.pipeline.jobs import TASKS_PER_CORE, Stopped, carried_by_value, done, finished
 from reconciler.pipeline.pieces import Piece, pieces_of
 from reconciler.pipeline.sources import Listing, list_source, source_schema, storage_of
 from reconciler.pipeline.spark_types import carried_schema
@@ -149,9 +148,8 @@ def sorted_by(frame: Any, columns: Sequence[str], partitions: int) -> Any:
     return frame.repartitionByRange(partitions, *keys).sortWithinPartitions(*keys)
 
 
-def answers_of(frame: Any, unit: Unit) -> Iterator[dict[str, Any]]:
-    """What the partitions wrote, in their order."""
+def answers_of(frame: Any, unit: Unit, stopped: Stopped) -> Iterator[dict[str, Any]]:
+    """What the partitions wrote."""
     carried_by_value(write_task)
-    found = done(frame.mapInArrow(write_task.frame_job(unit), "answer string").collect)
-    for row in found:
-        yield checked(json.loads(row[0]))
+    written = frame.mapInArrow(write_task.frame_job(unit), "answer string")
+    return finished([lambda: list(done(written.collect))], stopped)

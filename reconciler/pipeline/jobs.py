@@ -10,19 +10,22 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from functools import partial
 from types import ModuleType
 from typing import Any
 
 from reconciler.pipeline import checksum, conform, file_reader, table_task
-from reconciler.pipeline.session import SparkError, first_line
+from reconciler.pipeline.session import GaveUp, SparkError, first_line
 from reconciler.pipeline.table_task import Unit
 
 TASKS_PER_CORE = 4
 UNITS_PER_TASK = 100
 JOBS_AT_A_TIME = 2
 """While the last tasks of one job run, the cores that are free work on the next."""
+TICK = 0.5
 Work = Callable[[Unit], Iterator[Any]]
+Stopped = Callable[[], bool]
 
 
 def cores(spark: Any) -> int:
@@ -32,16 +35,31 @@ def cores(spark: Any) -> int:
 
 
 def answers(
-    spark: Any, units: Sequence[Unit], slots: int, work: Work, per_task: int = UNITS_PER_TASK
+    spark: Any,
+    units: Sequence[Unit],
+    slots: int,
+    work: Work,
+    per_task: int = UNITS_PER_TASK,
+    stopped: Stopped = lambda: False,
 ) -> Iterator[dict[str, Any]]:
     """As they come, job by job: with large units few of them make a job. Raises SparkError."""
-    jobs = list(packed(units, slots, per_task))
+    jobs = packed(units, slots, per_task)
+    yield from finished([partial(_collected, spark, tasks, work) for tasks in jobs], stopped)
+
+
+def finished(jobs: Sequence[Callable[[], list[Any]]], stopped: Stopped) -> Iterator[dict[str, Any]]:
+    """The answers of jobs, some of them at a time. A run that is to stop waits for none: what they do is not committed,
+    and they end with the session. Raises SparkError."""
     pool = ThreadPoolExecutor(JOBS_AT_A_TIME, thread_name_prefix="spark-job")
     try:
-        waiting: list[Future[list[Any]]] = [pool.submit(_collected, spark, tasks, work) for tasks in jobs]
-        for future in as_completed(waiting):
-            for row in future.result():
-                yield checked(json.loads(row[0]))
+        waiting: set[Future[list[Any]]] = {pool.submit(job) for job in jobs}
+        while waiting:
+            ended, waiting = wait(waiting, TICK, FIRST_COMPLETED)
+            for future in ended:
+                for row in future.result():
+                    yield checked(json.loads(row[0]))
+            if waiting and stopped():
+                raise GaveUp("the run is to stop: nothing of this step was committed")
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
 

@@ -112,7 +112,9 @@ def _written(
         pieces = pieces_of(listing, source, storage)
         parts = list(_parts(unit, pieces, change.partitions, slots))
         if change.partitions is None or len(parts) == change.partitions:
-            return _gathered(running, answers(spark, parts, slots, write_task.write), len(parts))
+            at_a_time = max(1, slots // TASKS_PER_CORE)  # Small jobs: they tell how far it is.
+            found = answers(spark, parts, at_a_time, write_task.write, 1, running.stopped)
+            return _gathered(running, found, len(parts))
     with frames.frame_of(running, spark, slots, source, storage, listing, unit) as (frame, unit):
         if source["format"] in (*frames.BY_SPARK, "sql"):
             unit = {**unit, **_lacking(change, _fitting(frame, change))}
@@ -121,7 +123,7 @@ def _written(
             frame = frames.sorted_by(frame, change.order_by, wanted)
         elif change.partitions is not None:
             frame = frame.repartition(wanted)
-        return _gathered(running, frames.answers_of(frame, unit), None)
+        return _gathered(running, frames.answers_of(frame, unit, running.stopped), None)
 
 
 def _unit(

@@ -179,7 +179,7 @@ def _copy(running: Running, files: list[str], origin: DataPlace, place: DataPlac
     units = [{"key": number, "path": path, "anew": anew, **sides} for number, path in enumerate(files)]
     size = 0
     errors = []
-    for done, answer in enumerate(answers(spark, units, slots, copy_task.copy), 1):
+    for done, answer in enumerate(answers(spark, units, slots, copy_task.copy, stopped=running.stopped), 1):
         running.need_time()
         if "error" in answer:
             errors.append(str(answer["error"]))

@@ -27,7 +27,7 @@ from urllib.parse import urlsplit
 
 from reconciler.model.spark import SparkOptions
 
-__all__ = ["DEFAULT_MASTER", "SparkError", "SparkOptions", "first_line", "missing", "session"]
+__all__ = ["DEFAULT_MASTER", "GaveUp", "SparkError", "SparkOptions", "first_line", "missing", "session"]
 
 DEFAULT_MASTER = "local[*,4]"
 """All cores, and as on a cluster a task may fail three times before the job does."""
@@ -56,6 +56,10 @@ CONNECT_SECONDS = 10
 
 class SparkError(Exception):
     """There is no session, or a job failed: what, and what to do."""
+
+
+class GaveUp(SparkError):
+    """The run is to stop, and does not wait for its jobs."""
 
 
 def missing(options: SparkOptions) -> str | None:

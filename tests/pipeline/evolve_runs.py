@@ -61,7 +61,7 @@ class Local(Running):
         return self, 2
 
 
-def _answers(local: Any, units: Sequence[Any], slots: int, work: Any) -> Iterator[dict[str, Any]]:
+def _answers(local: Any, units: Sequence[Any], slots: int, work: Any, **more: Any) -> Iterator[dict[str, Any]]:
     assert slots == 2
     for unit in units:
         local.units.append(unit["fragments"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -43,11 +44,16 @@ def lake(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def start(lake: Path, place: str) -> subprocess.Popen[str]:
+def start(lake: Path, place: str, *more: str) -> subprocess.Popen[str]:
     path = os.pathsep.join([str(REPO), str(REPO / "tests")])
     arguments = [sys.executable, str(SCRIPT), place, "mark", "apply", "m.yaml", "--yes", "--master", "local[2,4]"]
     return subprocess.Popen(
-        arguments, cwd=lake, env=environment(PYTHONPATH=path), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*arguments, *more],
+        cwd=lake,
+        env=environment(PYTHONPATH=path),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
 
 
@@ -78,6 +84,10 @@ def killed(running: subprocess.Popen[str]) -> None:
     java = java_of(running.pid)
     running.kill()
     running.communicate(timeout=SECONDS)
+    need_gone(java)
+
+
+def need_gone(java: int | None) -> None:
     deadline = time.monotonic() + SECONDS
     while java is not None and Path(f"/proc/{java}").exists():
         assert time.monotonic() < deadline, "the JVM outlives its driver"
@@ -135,6 +145,22 @@ def test_the_jvm_is_killed_while_a_worker_writes(lake: Path) -> None:
     assert CLAIM_KEY not in lance.dataset(lake / "lake" / "t.lance").metadata, (
         "a run that can still speak gives it back"
     )
+    again(lake)
+
+
+def test_a_signal_ends_a_step_that_has_not_committed(lake: Path) -> None:
+    """It does not wait for tasks that take long; the report says so."""
+    running = start(lake, WORKER, "--report", "r.json")
+    until(lambda: marked(lake), running)
+    java = java_of(running.pid)
+    running.terminate()
+    out, err = running.communicate(timeout=SECONDS)
+    assert running.returncode == 130, out + err
+    report = json.loads((lake / "r.json").read_text())
+    assert (report["outcome"], report["steps"][-1]["status"]) == ("interrupted", "failed")
+    assert "nothing of this step was committed" in report["steps"][-1]["error"]["message"]
+    assert ids(lake) == []
+    need_gone(java)
     again(lake)
 
 
