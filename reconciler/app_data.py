@@ -11,7 +11,7 @@ from reconciler.core.globs import matcher
 from reconciler.engine.progress import Line, Progress, status_line
 from reconciler.model.change import DATA_PLANE, tables_read
 from reconciler.model.data import SourceState
-from reconciler.model.desired import Desired, DesiredTable
+from reconciler.model.desired import CatalogSpec, Desired, DesiredTable
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.observed import Origin, Present, Snapshot
 from reconciler.model.spark import SparkOptions
@@ -117,17 +117,16 @@ def _looked_at(table: DesiredTable, desired: Desired, at: Session) -> SourceStat
     assert table.data is not None
     try:
         source = resolved(table.data.source, at)
-        found = look(source, table.data, table.fields or (), _storage_of(table.catalog, desired, at))
+        found = look(source, table.data, table.fields or (), _storage_of(desired.catalogs[table.catalog], at))
     except CatalogError as error:
         return SourceState(problem=at.redactor.text(error.message))
     return found if found.problem is None else replace(found, problem=at.redactor.text(found.problem))
 
 
-def _storage_of(catalog: str, desired: Desired, at: Session) -> dict[str, str]:
+def _storage_of(spec: CatalogSpec, at: Session) -> dict[str, str]:
     """What opens the stores of the table's own catalog opens those of a source that says nothing else."""
     from reconciler.manifest.secrets import connection_options
 
-    spec = desired.catalogs[catalog]
     options, secrets = connection_options(spec.options, options_schema(spec.type))
     at.redactor.add(secrets)
     return {key.removeprefix(STORAGE): value for key, value in options.items() if key.startswith(STORAGE)}
@@ -198,5 +197,13 @@ def data_plane(
         return None
     from reconciler.pipeline.data_plane import Running, SparkDataPlane
 
-    running = Running(spark, progress.show, stopped, lambda source: resolved(source, at), at.redactor.add, at.catalogs)
+    running = Running(
+        spark,
+        progress.show,
+        stopped,
+        lambda source: resolved(source, at),
+        lambda catalog: _storage_of(at.specs[catalog], at),
+        at.redactor.add,
+        at.catalogs,
+    )
     return SparkDataPlane(running)

@@ -29,6 +29,8 @@ class Written:
 
     version_before: int | None = None
     version_after: int | None = None
+    tagged: bool | None = None
+    """Whether the version before has its tag; None: it has, if there is a change to come back from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,9 @@ class Catalog(Protocol):
 
 class DataPlane(Protocol):
     """What moves the rows of tables, whichever catalog they are in."""
+
+    def moved(self, catalog: str, change: DataChange) -> str | None:
+        """Why what the step would read is not what the plan was made on, or None. Reads only."""
 
     def apply(self, catalog: Catalog, change: DataChange, state: TableState, context: WriteContext) -> Written:
         """`state`: the table as just read. Exactly one commit of rows, or none. Raises CatalogError only; safe to send

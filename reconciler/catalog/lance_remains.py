@@ -10,6 +10,7 @@ prove nothing, and only a transaction that started from the copied version or a 
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import asdict, dataclass
 
@@ -29,6 +30,8 @@ class Copying:
     """Of the source: every run that goes on copies this one."""
     doubted: bool = False
     """The files that are there did not have the rows of the source: all are copied anew."""
+    shown: str = ""
+    """`name:sha256` of the file that shows the copy, noted before it is put: a version without it is not the copy."""
 
     def dumped(self) -> bytes:
         return json.dumps(asdict(self)).encode()
@@ -41,10 +44,22 @@ def copying(storage: Storage, folder: str = "") -> Copying | None:
         return None
     try:
         value = json.loads(text)
-        return Copying(str(value["digest"]), int(value["version"]), bool(value["doubted"]))
+        shown = str(value.get("shown", ""))
+        return Copying(str(value["digest"]), int(value["version"]), bool(value["doubted"]), shown)
     except (KeyError, TypeError, ValueError) as error:
         where = storage.uri(_below(folder, COPYING))
         raise CatalogError(Code.INVALID_TABLE_STATE, f"{where} cannot be read: look at it by hand") from error
+
+
+def shown_as(name: str, manifest: bytes) -> str:
+    return f"{name}:{hashlib.sha256(manifest).hexdigest()}"
+
+
+def is_shown(storage: Storage, begun: Copying) -> bool:
+    """The copy that the note speaks of is what the folder shows, or showed first: others may have gone on from it."""
+    name = begun.shown.partition(":")[0]
+    manifest = storage.read(f"_versions/{name}") if name else None
+    return manifest is not None and shown_as(name, manifest) == begun.shown
 
 
 def has_versions(storage: Storage, folder: str = "") -> bool:

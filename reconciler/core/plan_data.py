@@ -55,8 +55,9 @@ def _change(
     replaces = spec.mode == "replace-if-changed"
     files = dict(sorted(new.items()))
     order = spec.order_by
+    base = record.digest if record is not None else None
     return MaterializeTable(
-        want.ident, spec.source, replaces, source.digest, files, fields, spec.columns, spec.partitions, order
+        want.ident, spec.source, replaces, source.digest, files, fields, spec.columns, spec.partitions, order, base
     )
 
 
@@ -88,10 +89,19 @@ def _problem(
         if changed := [source.names.get(path, path) for path in new if path in record.files]:
             why = f"files that are in already have changed: {listing(sorted(changed)[:SHOWN])}; a file is taken once"
             return Block(DATA_UNKNOWN, f"{why}: restore them, add new files, or use mode: replace-if-changed")
+        if moved := _moved(record, source, new):
+            why = f"files that are in already under another path: {listing(sorted(moved)[:SHOWN])}"
+            return Block(DATA_UNKNOWN, f"{why}; restore the path, or use mode: replace-if-changed")
     live = {f.name: bare(f.type) for f in d.dataset.fields}
     if unlike := [f.name for f in want.fields or () if live.get(f.name) != bare(f.type)]:
         return Block(PARENT_BLOCKED, f"the columns {listing(unlike)} are not as declared yet")
     return None
+
+
+def _moved(record: DataRecord, source: SourceState, new: dict[str, str]) -> list[str]:
+    """New names of files that are gone under the names they were taken by: the same size, and the same time or etag."""
+    gone = {stamp for path, stamp in record.files.items() if path not in source.files}
+    return [source.names.get(path, path) for path, stamp in new.items() if stamp in gone]
 
 
 def _risk(d: Drafter, change: MaterializeTable, record: DataRecord | None) -> tuple[Risk, str | None]:

@@ -129,12 +129,10 @@ def _new_entry(context: Context, want: DesiredTable, holds: bool, location: str 
 def _dataset(d: Drafter, want: DesiredTable, where: Standing) -> None:
     if not isinstance(d.now, Present):
         return
-    if want.migration is not None:
-        plan_migration(d, want, want.migration)
+    if want.migration is not None and not plan_migration(d, want, want.migration):
+        return
     if isinstance(d.table.dataset, DatasetState):
         plan_dataset(d, want, bookkeeping=where != "held")
-    elif want.migration is not None:
-        return  # Held back: an empty dataset would stand in the way of the rows.
     elif d.table.dataset is None and want.fields is not None:
         if d.propose(_new_dataset(d, want), "safe", "no data yet: an empty dataset is written"):
             plan_data(d, want)

@@ -114,4 +114,5 @@ def _place(want: DesiredTable, found: Found, capabilities: Capabilities) -> str 
 
 def _data(want: DesiredTable) -> tuple[object, ...]:
     fields = None if want.fields is None else {f.name: (str(f.type), f.nullable, f.comment) for f in want.fields}
-    return fields, dict(want.config), dict(want.schema_metadata), {i.name: i for i in want.indexes}
+    indexes = {i.name: i for i in want.indexes}
+    return fields, dict(want.config), dict(want.schema_metadata), indexes, want.data, want.migration

@@ -11,7 +11,7 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from reconciler.catalog.base import Catalog, DataPlane
@@ -25,7 +25,7 @@ from reconciler.engine.reader import Reader
 from reconciler.engine.retry import Retry
 from reconciler.engine.run_step import Ended, Lives, Tools, run_step
 from reconciler.engine.stale import check, renames_of
-from reconciler.model.change import DropNamespace
+from reconciler.model.change import DATA_PLANE, DropNamespace
 from reconciler.model.errors import Code
 from reconciler.model.ident import ObjectKey
 from reconciler.model.observed import Scope
@@ -121,8 +121,19 @@ class _Run:
             return nothing_ran(self.plan, "stale", found.stale_message)
         if found.unreadable:
             return nothing_ran(self.plan, "failed", found.unreadable_message)
+        if moved := self._moved([s for s in allowed if s.id not in found.holds]):
+            return nothing_ran(self.plan, "stale", moved)
         self._run(Graph(self.plan.steps), found.holds)
         return report_of(self.plan, self.ended, self.halt, self.why)
+
+    def _moved(self, steps: Sequence[Step]) -> str | None:
+        """What data steps would read is part of what the plan was made on."""
+        for step in steps:
+            if self.data is not None and isinstance(step.change, DATA_PLANE):
+                problem = self.data.moved(step.catalog, step.change)
+                if problem is not None:
+                    return f"{step.id} {step.action} {step.key}: {problem}; nothing was written"
+        return None
 
     def _tools(self, name: str, allowed: list[Step]) -> Tools:
         steps = [s for s in allowed if s.catalog == name]

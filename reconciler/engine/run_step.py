@@ -66,6 +66,8 @@ class _Attempts:
     version_after: int | None = None
     doubt: bool = False
     """The last write may yet land."""
+    tagged: bool | None = None
+    """What the write said of the tag."""
 
     def end(self, status: Status, lives: Lives, error: StepError | None = None, landed: bool = False) -> Ended:
         live = lives.get(self.step.key)
@@ -74,7 +76,10 @@ class _Attempts:
             after = _version(live.finding)
         before = self.version_before if self.version_before is not None else _version(self.before)
         # A catalog takes the tag away again when the write failed and nothing has changed.
-        tagged = self.count and (landed or self.doubt or after != before)
+        tagged = self.tagged
+        if tagged is None:  # Claims alone make versions too: a data step says itself what it did.
+            changed = not isinstance(self.step.change, DATA_PLANE) and (landed or after != before)
+            tagged = bool(self.count) and (changed or self.doubt)
         result = StepResult(
             self.step,
             status,
@@ -198,6 +203,7 @@ def _write(step: Step, tools: Tools, attempts: _Attempts) -> CatalogError | None
     if attempts.version_before is None:
         attempts.version_before = written.version_before
     attempts.version_after = written.version_after
+    attempts.tagged = written.tagged
     return None
 
 

@@ -273,6 +273,8 @@ class MaterializeTable:
     """Column of the table -> column of the source, where the names differ."""
     partitions: int | None = None
     order_by: tuple[str, ...] = ()
+    base: str | None = None
+    """The digest that was noted when the plan was made: with any other, other files may be in by now."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -192,6 +192,7 @@ _DECODERS: dict[str, Callable[[Any], Any]] = {
     "mapping": dict,
     "partitions": lambda v: v,
     "order_by": tuple,
+    "base": lambda v: v,
     "from_catalog": str,
     "from_ident": tuple,
     "checksum": bool,

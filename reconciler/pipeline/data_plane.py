@@ -29,6 +29,8 @@ class Running:
     """The run is to stop: a step that has not committed yet gives up."""
     resolve: Callable[[Mapping[str, object]], Mapping[str, Any]] = dict
     """A source as written -> with its secrets; raises CatalogError."""
+    storage: Callable[[str], Mapping[str, str]] = lambda catalog: {}
+    """What opens the stores of a catalog, for a source that says nothing of its own."""
     hide: Callable[[Iterable[str]], None] = lambda secrets: None
     """Values that no output may show."""
     catalogs: Mapping[str, Catalog] = field(default_factory=dict)
@@ -61,6 +63,16 @@ class SparkDataPlane:
     def __init__(self, running: Running) -> None:
         self._running = running
 
+    def moved(self, catalog: str, change: DataChange) -> str | None:
+        if not isinstance(change, MaterializeTable):
+            return None
+        from reconciler.pipeline.materialize import moved
+
+        try:
+            return moved(self._running, change, self._running.storage(catalog))
+        except CatalogError as error:
+            return error.message
+
     def apply(self, catalog: Catalog, change: DataChange, state: TableState, context: WriteContext) -> Written:
         place = catalog.data_place(change.ident, state)
         self._running.hide(place.storage_options.values())
@@ -80,7 +92,6 @@ class SparkDataPlane:
                 from reconciler.pipeline.evolve import evolve
 
                 return evolve(self._running, change, place, context)
-
             case MigrateTable():
                 from reconciler.pipeline.migrate import migrate
 

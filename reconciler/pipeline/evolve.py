@@ -64,7 +64,7 @@ def evolve(
     """Nothing is written, not even a claim, when the columns are as wanted or cannot become so. Raises CatalogError."""
     dataset = opened(place)
     if _recipe(dataset, change) is None:
-        return Written(dataset.version, dataset.version)
+        return Written(dataset.version, dataset.version, False)
     with claimed(place, context, Clock(stopped=running.stopped)) as held:
         return _evolved(running, change, held, context.tag)
 
@@ -76,7 +76,7 @@ def _evolved(running: Running, change: BackfillColumns | RewriteColumns, held: H
     for _ in range(ATTEMPTS):
         recipe = _recipe(held.dataset, change)
         if recipe is None:
-            return Written(held.version, held.version)
+            return Written(held.version, held.version, False)
         metas, schema = _merged(running, recipe, held, known)
         running.need_time()
         _need_no_index(opened(held.place), recipe)
@@ -84,7 +84,7 @@ def _evolved(running: Running, change: BackfillColumns | RewriteColumns, held: H
         try:
             with tagged(held.dataset, tag, before):
                 after = held.commit(LanceOperation.Merge(metas, replaced(schema, recipe.finals)))
-            return Written(before, after.version)
+            return Written(before, after.version, tag is not None)
         except CatalogError as error:
             if error.code != Code.CONCURRENT_MODIFICATION:
                 raise

@@ -42,11 +42,8 @@ def frame_of(
         yield done(lambda: _loaded(spark, source)), unit
     else:
         schema = pa.ipc.read_schema(pa.py_buffer(unit["schema"]))
-        made = {*unit["computed"], *unit["functions"]}
-        wanted = pa.schema([f for f in schema if f.name not in made])
-        reading = {**unit, "schema": wanted.serialize().to_pybytes(), "computed": {}, "functions": {}}
         pieces = pieces_of(listing, source, storage)
-        yield _from_files(spark, slots, pieces, reading, wanted), {**unit, "mapping": {}}
+        yield _from_files(spark, slots, pieces, unit, schema), {**unit, "mapping": {}, "fills": {}}
 
 
 def _from_files(spark: Any, slots: int, pieces: Sequence[Piece], unit: Unit, schema: pa.Schema) -> Any:
@@ -116,8 +113,7 @@ def _view(spark: Any, slots: int, view: Mapping[str, Any], storage: Mapping[str,
     unit: Unit = {
         "key": 0,
         "schema": schema.serialize().to_pybytes(),
-        "computed": {},
-        "functions": {},
+        "fills": {},
         "format": view["format"],
         "format_options": {k: v for k, v in view.items() if not k.startswith("storage.")},
         "source_options": dict(options),

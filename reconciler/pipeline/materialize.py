@@ -11,7 +11,7 @@ from reconciler.catalog.arrow_convert import to_arrow_field
 from reconciler.catalog.base import DataPlace, WriteContext, Written
 from reconciler.core.world import record_after
 from reconciler.model.change import MaterializeTable
-from reconciler.model.data import FILE_FORMATS
+from reconciler.model.data import FILE_FORMATS, DataRecord
 from reconciler.model.errors import CatalogError, Code
 from reconciler.pipeline import frames, write_task
 from reconciler.pipeline.claims import Clock, Held, claimed
@@ -21,8 +21,8 @@ from reconciler.pipeline.jobs import TASKS_PER_CORE, answers, done
 from reconciler.pipeline.listing import SourceError
 from reconciler.pipeline.pieces import Piece, pieces_of
 from reconciler.pipeline.source_fit import fits
-from reconciler.pipeline.source_state import digest_of, files_of, hashed
-from reconciler.pipeline.sources import Listing, list_source, source_schema, storage_of
+from reconciler.pipeline.source_state import digest_of, files_of, keyed
+from reconciler.pipeline.sources import Listing, list_source, storage_of
 from reconciler.pipeline.way_back import tagged, version_before
 from reconciler.pipeline.write_task import Unit
 
@@ -48,14 +48,26 @@ def materialize(running: Running, change: MaterializeTable, place: DataPlace, co
         record = held.record()
         after = record_after(record, change)
         if record is not None and (record.digest, record.files) == (after.digest, after.files):
-            return Written(held.claim.base, held.version)  # Another run of this step was faster, or was cut off.
+            return Written(held.claim.base, held.version, False)  # Another run of this step was faster, or was cut off.
+        if (record.digest if record is not None else None) != change.base:
+            raise _moved_on(f"another run has filled {place.uri}")
         listing = _listed(source, storage, change)
         rows = _written(running, change, source, storage, listing, held)
         running.need_time()
-        before = version_before(held)
-        with tagged(held.dataset, context.tag, before):
-            landed = _committed(held, change, rows, after)
-    return Written(before, int(landed.version))
+        before, landed = _committed(held, change, rows, after, context.tag)
+    return Written(before, int(landed.version), context.tag is not None)
+
+
+def moved(running: Running, change: MaterializeTable, storage: Mapping[str, str]) -> str | None:
+    """Why the source is not the one of the plan any more. Raises CatalogError when it cannot be listed."""
+    if change.digest == change.base:
+        return None  # The rows are in: they are only noted.
+    source = running.resolve(change.reads)
+    try:
+        _listed(source, storage_of(source) or storage, change)
+    except CatalogError as error:
+        return error.message
+    return None
 
 
 def _listed(source: Mapping[str, Any], storage: Mapping[str, str], change: MaterializeTable) -> Listing:
@@ -68,7 +80,7 @@ def _listed(source: Mapping[str, Any], storage: Mapping[str, str], change: Mater
         there = files_of(found)
         if any(there.get(path) != stamp for path, stamp in change.files.items()):
             raise _moved_on("files of the source have changed or are gone")
-        return replace(found, files=tuple(f for f in found.files if hashed(f.uri) in change.files))
+        return replace(found, files=tuple(file for key, file in keyed(found).items() if key in change.files))
     if digest_of(found, change.mapping) != change.digest:
         raise _moved_on("the source has changed")
     return found
@@ -78,15 +90,20 @@ def _moved_on(what: str) -> CatalogError:
     return CatalogError(Code.INVALID_TABLE_STATE, f"{what} since the plan was made. Make a new plan.")
 
 
-def _committed(held: Held, change: MaterializeTable, rows: _Rows, record: Any) -> Any:
+def _committed(
+    held: Held, change: MaterializeTable, rows: _Rows, record: DataRecord, tag: str | None
+) -> tuple[int, Any]:
+    """And the version before."""
     from lance import LanceOperation
 
     for attempt in range(REDO):
         operation: Any = LanceOperation.Append(list(rows.fragments))
         if change.replace and (gone := [f.fragment_id for f in held.dataset.get_fragments()]):
             operation = LanceOperation.Update(removed_fragment_ids=gone, new_fragments=list(rows.fragments))
+        before = version_before(held)
         try:
-            return held.commit(operation, record)
+            with tagged(held.dataset, tag, before):
+                return before, held.commit(operation, record)
         except CatalogError as error:
             if error.code != Code.CONCURRENT_MODIFICATION or attempt == REDO - 1:
                 raise
@@ -107,7 +124,7 @@ def _written(
     held: Held,
 ) -> _Rows:
     spark, slots = running.spark()
-    unit = _unit(change, source, storage, listing, held)
+    unit = _unit(change, source, storage, held)
     if source["format"] in (*FILE_FORMATS, "lance") and not change.order_by:
         pieces = pieces_of(listing, source, storage)
         parts = list(_parts(unit, pieces, change.partitions, slots))
@@ -117,7 +134,8 @@ def _written(
             return _gathered(running, found, len(parts))
     with frames.frame_of(running, spark, slots, source, storage, listing, unit) as (frame, unit):
         if source["format"] in (*frames.BY_SPARK, "sql"):
-            unit = {**unit, **_lacking(change, _fitting(frame, change))}
+            names = _fitting(frame, change)
+            unit = {**unit, "lacks": [n for n in unit["fills"] if change.mapping.get(n, n) not in names]}
         wanted = change.partitions or slots * TASKS_PER_CORE
         if change.order_by:
             frame = frames.sorted_by(frame, change.order_by, wanted)
@@ -126,9 +144,7 @@ def _written(
         return _gathered(running, frames.answers_of(frame, unit, running.stopped), None)
 
 
-def _unit(
-    change: MaterializeTable, source: Mapping[str, Any], storage: Mapping[str, str], listing: Listing, held: Held
-) -> Unit:
+def _unit(change: MaterializeTable, source: Mapping[str, Any], storage: Mapping[str, str], held: Held) -> Unit:
     """What all parts have in common."""
     import pyarrow as pa
 
@@ -140,7 +156,8 @@ def _unit(
         "options": dict(held.place.storage_options),
         "version": held.version,
         "schema": pa.schema(fields).serialize().to_pybytes(),
-        **_lacking(change, _columns_of(source, storage, listing)),
+        "fills": _fills(change),
+        "lacks": [],
         "layout": WHOLE if change.partitions is not None else {},
         "told": f"a row of {source['format']}",
         "format": source["format"],
@@ -150,17 +167,16 @@ def _unit(
     }
 
 
-def _lacking(change: MaterializeTable, names: set[str] | None) -> dict[str, Any]:
-    """What gives the values of the columns that the source does not have; None: that is not known yet."""
-    missing = [f for f in change.fields if names is not None and change.mapping.get(f.name, f.name) not in names]
-    there = [f.name for f in change.fields if f not in missing]
-    functions = {}
-    for field in missing:
+def _fills(change: MaterializeTable) -> dict[str, Any]:
+    """What gives the values of a column where the source has none."""
+    fills: dict[str, Any] = {f.name: f.default for f in change.fields if f.default is not None}
+    there = [f.name for f in change.fields if not f.filled]
+    for field in change.fields:
         if field.function is not None:
             function = load_function(field.function)
             carry(function)
-            functions[field.name] = (function, columns_given(field.function, function, there))
-    return {"computed": {f.name: f.default for f in missing if f.default is not None}, "functions": functions}
+            fills[field.name] = (function, columns_given(field.function, function, there))
+    return fills
 
 
 def _fitting(frame: Any, change: MaterializeTable) -> set[str]:
@@ -175,12 +191,6 @@ def _fitting(frame: Any, change: MaterializeTable) -> set[str]:
     if problems:
         raise CatalogError(Code.INVALID_INPUT, f"the source does not fit the table: {'; '.join(problems)}")
     return set(found.names)
-
-
-def _columns_of(source: Mapping[str, Any], storage: Mapping[str, str], listing: Listing) -> set[str] | None:
-    """Where that is known before anything is read."""
-    found = source_schema(listing, source, storage) if source["format"] in (*FILE_FORMATS, "lance") else None
-    return set(found.names) if found is not None else None
 
 
 def _parts(unit: Unit, pieces: Sequence[Piece], partitions: int | None, slots: int) -> Iterator[Unit]:

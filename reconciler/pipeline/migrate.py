@@ -10,6 +10,7 @@ for, that no byte leaves the store, holds here too where source and target are o
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from reconciler.catalog.base import DataPlace, WriteContext, Written
@@ -23,7 +24,7 @@ from reconciler.catalog.lance_data import (
 )
 from reconciler.catalog.lance_dataset import dump_keys, state_of
 from reconciler.catalog.lance_errors import translated
-from reconciler.catalog.lance_remains import COPYING, Copying, copying, has_versions
+from reconciler.catalog.lance_remains import COPYING, Copying, copying, has_versions, is_shown, shown_as
 from reconciler.catalog.storage import Storage, open_storage
 from reconciler.core.fingerprint import fingerprint
 from reconciler.core.migrated import as_copied, as_marked
@@ -74,6 +75,7 @@ def _show(running: Running, change: MigrateTable, place: DataPlace, folder: Stor
         _compare(running, Source(origin, begun.version, ()), place, folder, manifest, begun)
     running.need_time()
     if not has_versions(folder):  # Another run may have come to its end, with an earlier version.
+        folder.replace(COPYING, replace(begun, shown=shown_as(name, manifest)).dumped())
         folder.create(f"_versions/{name}", manifest)  # False: one was quicker this moment, with the same.
 
 
@@ -239,8 +241,8 @@ def _mark(change: MigrateTable, place: DataPlace, folder: Storage, context: Writ
         record = dataset.metadata.get(RECORD_KEY)
         if record is not None and load_record(record).digest == digest:
             folder.delete(COPYING)
-            return Written(None, int(dataset.version))
-        if begun is None or begun.digest != digest:
+            return Written(None, int(dataset.version), False)
+        if begun is None or begun.digest != digest or not is_shown(folder, begun):
             raise CatalogError(
                 Code.TABLE_ALREADY_EXISTS, f"there is a dataset at {place.uri} already; it is left as it is"
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from reconciler.catalog.base import Catalog, DataPlace
-from reconciler.catalog.lance_remains import copying
+from reconciler.catalog.lance_remains import copying, is_shown
 from reconciler.catalog.storage import open_storage
 from reconciler.model.data import Migration
 from reconciler.model.errors import CatalogError, Code
@@ -48,8 +48,9 @@ def is_copied(catalog: Catalog, ident: Ident, state: TableState, migration: Migr
     """Whether the dataset of a table is the copy that a run of ours did not come to mark. Raises CatalogError."""
     place = catalog.data_place(ident, state)
     hide(place.storage_options.values())
-    begun = copying(open_storage(place.uri, place.storage_options))
-    return begun is not None and begun.digest == migration.digest
+    folder = open_storage(place.uri, place.storage_options)
+    begun = copying(folder)
+    return begun is not None and begun.digest == migration.digest and is_shown(folder, begun)
 
 
 def source_place(catalog: Catalog | None, name: str, ident: Ident, hide: Hide) -> DataPlace:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ from reconciler.model.arrow import Field
 from reconciler.model.data import FILE_FORMATS, DataSpec, SourceState
 from reconciler.pipeline.listing import SourceError
 from reconciler.pipeline.source_fit import fits
-from reconciler.pipeline.sources import Listing, digest, list_source, source_schema, storage_of
+from reconciler.pipeline.sources import Listing, SourceFile, digest, list_source, source_schema, storage_of
 
 
 def look(source: Mapping[str, Any], spec: DataSpec, fields: Sequence[Field], storage: Mapping[str, str]) -> SourceState:
@@ -24,13 +25,20 @@ def look(source: Mapping[str, Any], spec: DataSpec, fields: Sequence[Field], sto
         return SourceState(problem=f"the source cannot be read: {error}")
     if problems:
         return SourceState(problem=f"the source does not fit the table: {'; '.join(problems)}")
-    names = {hashed(f.uri): f.uri for f in listing.files}
+    names = {key: file.uri for key, file in keyed(listing).items()}
     return SourceState(digest_of(listing, spec.columns), files_of(listing), names, _told(listing, source))
 
 
 def files_of(listing: Listing) -> dict[str, str]:
     """Hash of a path -> hash of what the file is; nothing for a source that is not a matter of files."""
-    return {hashed(f.uri): hashed(f"{f.size} {f.stamp}") for f in listing.files}
+    return {key: hashed(f"{f.size} {f.stamp}") for key, f in keyed(listing).items()}
+
+
+def keyed(listing: Listing) -> dict[str, SourceFile]:
+    """By the hash of the path below what the source names: the same folder, mounted or checked out elsewhere, has the
+    same files. Where two folders have a file of one name, by the whole path."""
+    counts = Counter(f.name for f in listing.files)
+    return {hashed(f.name if counts[f.name] == 1 else f.uri): f for f in listing.files}
 
 
 def digest_of(listing: Listing, columns: Mapping[str, str]) -> str:

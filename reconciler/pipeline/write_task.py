@@ -14,16 +14,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from reconciler.pipeline import file_reader, table_task
-from reconciler.pipeline.conform import ValueProblem, conform
+from reconciler.pipeline.conform import ValueProblem, conform, to_type
 from reconciler.pipeline.file_reader import FileError
 
 Unit = dict[str, Any]
-"""uri, options, version of the table; schema (what is written, in Arrow IPC); what gives values that the source lacks:
-computed (column -> SQL), functions (column -> a function and the names of what it is given); mapping (column of the
-table -> column of the source); layout (of the fragments); for files: files, format, format_options, source_options.
-`key` names it."""
+"""uri, options, version of the table; schema (what is written, in Arrow IPC); fills (column -> what gives its values
+where the source has none: SQL, or a function and the names of what it is given); mapping (column of the table -> column
+of the source); layout (of the fragments); of files: files, format, format_options, source_options; of a DataFrame:
+lacks (columns that it does not have). `key` names it."""
 
 
 _EVERY = "__every_row"
@@ -32,7 +33,7 @@ _EVERY = "__every_row"
 
 def write(unit: Unit) -> Iterator[Any]:
     """Of some files of the source."""
-    yield from _answered(unit, _from_files(unit, _schema(unit, with_computed=False)))
+    yield from _answered(unit, _from_files(unit))
 
 
 def read_job(tasks: Sequence[Unit]) -> Callable[[Any], Iterator[Any]]:
@@ -44,7 +45,7 @@ def read_job(tasks: Sequence[Unit]) -> Callable[[Any], Iterator[Any]]:
             for number in batch.column(0).to_pylist():
                 unit = tasks[number]
                 carried = pa.ipc.read_schema(pa.py_buffer(unit["carried"]))
-                for rows in _from_files(unit, _schema(unit, with_computed=False)):
+                for rows in _from_files(unit):
                     columns = [c.cast(f.type) for c, f in zip(rows.columns, carried, strict=True)]
                     yield pa.RecordBatch.from_arrays(columns, schema=carried)
 
@@ -59,9 +60,8 @@ def frame_job(unit: Unit) -> Callable[[Any], Iterator[Any]]:
         if missing:
             yield table_task._rows([json.dumps({"missing": missing})])
             return
-        schema = _schema(unit, with_computed=False)
-        wanted = {field.name: unit["mapping"].get(field.name, field.name) for field in schema}
-        fitted = (conform(batch, schema, wanted) for batch in batches if batch.num_rows)
+        schema = _schema(unit)
+        fitted = (_whole(_aligned(batch), unit, schema, unit["lacks"]) for batch in batches if batch.num_rows)
         yield from _answered({**unit, "key": _partition()}, fitted)
 
     return run
@@ -74,37 +74,72 @@ def _partition() -> int:
     return int(context.partitionId()) if context is not None else 0
 
 
-def _schema(unit: Unit, with_computed: bool) -> Any:
-    schema = pa.ipc.read_schema(pa.py_buffer(unit["schema"]))
-    if with_computed:
-        return schema
-    made = {*unit["computed"], *unit["functions"]}
-    return pa.schema([f for f in schema if f.name not in made], schema.metadata)
+def _aligned(batch: Any) -> Any:
+    """Wide numbers in memory of our own: Spark's is aligned to eight bytes, and lance wants sixteen for a decimal."""
+    every = pa.array(range(batch.num_rows), pa.int32())
+    columns = [column.take(every) if "decimal" in str(column.type) else column for column in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
 
 
-def _from_files(unit: Unit, schema: Any) -> Iterator[Any]:
+def _schema(unit: Unit) -> Any:
+    return pa.ipc.read_schema(pa.py_buffer(unit["schema"]))
+
+
+def _from_files(unit: Unit) -> Iterator[Any]:
+    """Whole rows, file by file: each lacks what it lacks."""
+    schema = _schema(unit)
     for file in unit["files"]:
-        if unit["format"] == "lance":
-            yield from _from_lance(file, unit, schema)
-            continue
-        yield from file_reader.read_batches(
-            file["uri"],
-            unit["format"],
-            unit["format_options"],
-            unit["source_options"],
-            schema,
-            unit["mapping"],
-            size=file["size"],
-            stamp=file["stamp"],
-            row_groups=file["part"],
-        )
+        names = _names(file, unit)
+        mapping = unit["mapping"]
+        lacks = [name for name in unit["fills"] if names is not None and mapping.get(name, name) not in names]
+        for batch in _read(file, unit, _without(schema, lacks, unit)):
+            yield _whole(batch, {**unit, "mapping": {}}, schema, lacks) if unit["fills"] else batch
+
+
+def _without(schema: Any, lacks: Sequence[str], unit: Unit) -> Any:
+    """What is read of a file. Whether a row of JSON has a value is seen when it is read."""
+    loose = unit["fills"] if unit["format"] == "json" else {}
+    kept = [f for f in schema if f.name not in lacks]
+    return pa.schema([f.with_nullable(True) if f.name in loose else f for f in kept], schema.metadata)
+
+
+def _names(file: dict[str, Any], unit: Unit) -> set[str] | None:
+    """The columns of a file; None where only its rows tell."""
+    if not unit["fills"]:
+        return None
+    if unit["format"] == "lance":
+        return set(_source(file, unit).schema.names)
+    options, storage = unit["format_options"], unit["source_options"]
+    found = file_reader.schema_of(file["uri"], unit["format"], options, storage, file["size"])
+    return set(found.names) if found is not None else None
+
+
+def _read(file: dict[str, Any], unit: Unit, schema: Any) -> Iterator[Any]:
+    if unit["format"] == "lance":
+        yield from _from_lance(file, unit, schema)
+        return
+    yield from file_reader.read_batches(
+        file["uri"],
+        unit["format"],
+        unit["format_options"],
+        unit["source_options"],
+        schema,
+        unit["mapping"],
+        size=file["size"],
+        stamp=file["stamp"],
+        row_groups=file["part"],
+    )
+
+
+def _source(file: dict[str, Any], unit: Unit) -> Any:
+    import lance
+
+    return lance.dataset(file["uri"], version=int(file["stamp"]), storage_options=unit["source_options"] or None)
 
 
 def _from_lance(file: dict[str, Any], unit: Unit, schema: Any) -> Iterator[Any]:
     """One fragment of a table, at the version that was pinned."""
-    import lance
-
-    dataset = lance.dataset(file["uri"], version=int(file["stamp"]), storage_options=unit["source_options"] or None)
+    dataset = _source(file, unit)
     wanted = {field.name: unit["mapping"].get(field.name, field.name) for field in schema}
     have = [name for name in dict.fromkeys(wanted.values()) if name in dataset.schema.names]
     scanner = dataset.scanner(
@@ -119,7 +154,7 @@ def _from_lance(file: dict[str, Any], unit: Unit, schema: Any) -> Iterator[Any]:
 
 def _answered(unit: Unit, batches: Iterator[Any]) -> Iterator[Any]:
     """One answer, as JSON."""
-    watched = _Watched(unit, batches)
+    watched = _Watched(batches)
     try:
         fragments = _fragments(unit, watched)
     except Exception:
@@ -140,20 +175,17 @@ def _fragments(unit: Unit, batches: Iterator[Any]) -> list[str]:
         return []
     options = unit["options"] or None
     target = lance.dataset(unit["uri"], version=unit["version"], storage_options=options)
-    schema = _schema(unit, with_computed=True)
+    schema = _schema(unit)
     reader = pa.RecordBatchReader.from_batches(schema, itertools.chain([first], batches))
     made: Any = write_fragments(reader, target, schema=schema, mode="append", storage_options=options, **unit["layout"])
     return [json.dumps(f.to_json()) for f in made]
 
 
 class _Watched:
-    """Counts the rows, computes what the source lacks, and keeps the error of the source: lance wraps what a reader
-    raises in words of its own."""
+    """Counts the rows, and keeps the error of the source: lance wraps what a reader raises in words of its own."""
 
-    def __init__(self, unit: Unit, batches: Iterator[Any]) -> None:
-        self._unit = unit
+    def __init__(self, batches: Iterator[Any]) -> None:
         self._batches = batches
-        self._schema = _schema(unit, with_computed=True)
         self.error: ValueError | None = None
         self.count = self.size = 0
 
@@ -163,8 +195,6 @@ class _Watched:
     def __next__(self) -> Any:
         try:
             batch = next(self._batches)
-            if self._unit["computed"] or self._unit["functions"]:
-                batch = _computed(batch, self._unit, self._schema)
         except (FileError, ValueProblem) as error:
             self.error = error
             raise
@@ -173,16 +203,27 @@ class _Watched:
         return batch
 
 
-def _computed(batch: Any, unit: Unit, schema: Any) -> Any:
-    """With the columns that the source lacks: by their backfill expressions, run by what runs a backfill, and by
-    registered functions."""
-    made = _by_sql(batch, unit["computed"]) if unit["computed"] else {}
-    for name, (function, given) in unit["functions"].items():
-        values = function(batch.select(given))
-        if not isinstance(values, pa.Array) or len(values) != batch.num_rows:
-            raise ValueProblem(f"column {name}: its function must give a pyarrow.Array with one value for each row")
-        made[name] = values
-    arrays = [made[f.name] if f.name in made else batch.column(f.name) for f in schema]
+def _whole(batch: Any, unit: Unit, schema: Any, lacks: Sequence[str]) -> Any:
+    """With the columns that the source lacks, by their backfill: SQL, run by what runs a backfill, or a registered
+    function. Of JSON also where a row has no value."""
+    wanted = {f.name: unit["mapping"].get(f.name, f.name) for f in schema if f.name not in lacks}
+    loose = [n for n in unit["fills"] if unit.get("format") == "json" and batch.column(wanted[n]).null_count]
+    made = [*lacks, *(n for n in loose if n not in lacks)]
+    if not made:
+        return conform(batch, schema, wanted)
+    known = pa.schema([f for f in schema if f.name not in made])
+    given = conform(batch, known, wanted)
+    values = _by_sql(given, {n: unit["fills"][n] for n in made if isinstance(unit["fills"][n], str)})
+    for name in made:
+        if name not in values:
+            function, columns = unit["fills"][name]
+            values[name] = function(given.select(columns))
+            if not isinstance(values[name], pa.Array) or len(values[name]) != batch.num_rows:
+                raise ValueProblem(f"column {name}: its function must give a pyarrow.Array with one value for each row")
+        if name not in lacks:
+            there = batch.column(wanted[name])
+            values[name] = pc.coalesce(there, to_type(values[name], there.type))
+    arrays = [values[f.name] if f.name in values else given.column(f.name) for f in schema]
     whole = pa.RecordBatch.from_arrays(arrays, names=schema.names)
     return conform(whole, schema, {name: name for name in schema.names})
 
@@ -190,6 +231,8 @@ def _computed(batch: Any, unit: Unit, schema: Any) -> Any:
 def _by_sql(batch: Any, expressions: dict[str, str]) -> dict[str, Any]:
     import lance
 
+    if not expressions:
+        return {}
     store = lance.write_dataset(pa.Table.from_batches([batch]), "memory://rows")
     try:
         found = store.scanner(columns={**expressions, _EVERY: "true"}, with_row_id=True, scan_in_order=True).to_table()

@@ -33,8 +33,8 @@ def build_in(place: str, mark: str) -> None:
     if place == WORKER:
         read = write_task._from_files
 
-        def slowly(unit: Any, schema: Any) -> Any:
-            for batch in read(unit, schema):
+        def slowly(unit: Any) -> Any:
+            for batch in read(unit):
                 yield batch
                 stop_here(mark)
 

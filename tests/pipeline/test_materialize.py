@@ -6,6 +6,8 @@ import json
 import os
 import re
 import shutil
+from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from cli.cli_runs import REPO, Run, catalog, reconciler, table, write
+from pipeline.in_process import InProcess
 from pipeline.one_session import one_session, spark
 from servers.moto import Moto
+
+from reconciler.catalog.base import DataPlace, WriteContext
+from reconciler.catalog.lance_data import CLAIM_KEY
+from reconciler.model.change import MaterializeTable
+from reconciler.model.errors import CatalogError
+from reconciler.model.plan_json import plan_from_json
+from reconciler.pipeline.data_plane import Running
+from reconciler.pipeline.materialize import materialize
+from reconciler.pipeline.session import SparkOptions
 
 __all__ = ["one_session", "spark"]
 pytestmark = [
@@ -293,10 +305,101 @@ def test_a_source_that_changes_after_the_plan_is_not_read(tmp_path: Path) -> Non
     assert reconciler(tmp_path, "plan", "m.yaml", "-o", "p.json").code == 0
     pq.write_table(rows(100), tmp_path / "raw" / "10.parquet")
     run = reconciler(tmp_path, "apply", "--plan", "p.json", "--yes", "--format", "json")
-    step = run.json["steps"][-1]
-    assert (step["action"], step["status"]) == ("materialize_table", "failed")
-    assert "Make a new plan" in step["error"]["message"]
-    assert ids(tmp_path) == []
+    assert (run.code, run.json["outcome"]) == (4, "stale")
+    assert "Make a new plan" in run.json["message"]
+    assert not (tmp_path / "lake").exists(), "nothing was written"
+
+
+@pytest.mark.parametrize("mode", ["append", "once"])
+def test_a_run_that_planned_before_another_filled_the_table(tmp_path: Path, mode: str) -> None:
+    """It claims the table after the other one, and what it planned on is not so any more."""
+    manifest(raw(tmp_path, 0), mode)
+    assert reconciler(tmp_path, "plan", "m.yaml", "-o", "first.json").code == 0
+    write(tmp_path, catalog(owner="us"), table("t", schema=SCHEMA), name="bare.yaml")
+    assert reconciler(tmp_path, "apply", "bare.yaml", "--yes").code == 0
+    late = app_plan(tmp_path)
+    raw(tmp_path, 10)
+    both = app_plan(tmp_path)
+    place = DataPlace(str(tmp_path / "lake" / "t.lance"))
+    running = Running(SparkOptions(), _spark=InProcess(), _slots=2)
+    materialize(running, late, place, WriteContext("sha256:one", "s1"))
+    with pytest.raises(CatalogError, match="another run has filled") as refused:
+        materialize(running, both, place, WriteContext("sha256:two", "s1"))
+    assert not refused.value.retryable
+    assert ids(tmp_path) == list(range(10))
+    assert CLAIM_KEY not in dataset(tmp_path).metadata
+    materialize(running, late, place, WriteContext("sha256:one", "s1"))
+    assert ids(tmp_path) == list(range(10)), "the same step again finds its rows"
+
+
+def app_plan(folder: Path) -> MaterializeTable:
+    """The step that fills the table, from the plan as it is now."""
+    value = reconciler(folder, "plan", "m.yaml", "--format", "json").json
+    (change,) = (s.change for s in plan_from_json(value).steps if isinstance(s.change, MaterializeTable))
+    reads = {**change.reads, "path": str(folder / "raw")}
+    return replace(change, reads=reads)
+
+
+def test_the_same_folder_elsewhere_has_the_same_files(tmp_path: Path) -> None:
+    """A checkout in another place; and a folder that was named differently is not taken for new."""
+    manifest(raw(tmp_path, 0))
+    applied(tmp_path)
+    shutil.copytree(tmp_path / "raw", tmp_path / "elsewhere" / "raw")
+    manifest(tmp_path, source="{format: parquet, path: elsewhere/raw}")
+    assert reconciler(tmp_path, "plan", "m.yaml", "--detailed-exitcode").code == 0
+    manifest(tmp_path, source="{format: parquet, path: elsewhere}")
+    plan = reconciler(tmp_path, "plan", "m.yaml", "--format", "json").json
+    (step,) = plan["steps"]
+    assert (step["verdict"], step["blocked_by"]) == ("blocked", "data_unaccounted")
+    assert "under another path" in step["reason"]
+    assert ids(tmp_path) == list(range(10))
+
+
+def test_each_file_lacks_what_it_lacks(tmp_path: Path) -> None:
+    """A value that is there is never computed."""
+    (tmp_path / "csv").mkdir()
+    (tmp_path / "csv" / "a.csv").write_text("id,name\n1,x\n")
+    (tmp_path / "csv" / "b.csv").write_text("id,name,label,origin\n2,y,REAL,there\n")
+    (tmp_path / "j.json").write_text('{"id": 3, "name": "z"}\n{"id": 4, "name": "w", "label": "OWN"}\n')
+    schema = (
+        "[{name: id, type: int64}, {name: name, type: string}, {name: origin, type: string, default: here}, "
+        '{name: label, type: string, nullable: false, backfill: {sql: "upper(name)"}}]'
+    )
+    query = "SELECT id, name FROM v WHERE id = 1"
+    sql = f'{{format: sql, sql: "{query}", views: {{v: {{format: csv, path: csv/a.csv}}}}}}'
+    sources = {"t": "{format: csv, path: csv}", "j": "{format: json, path: j.json}", "q": sql}
+    documents = [
+        table(name, schema=schema, spec=f"data: {{source: {source}, mode: once}}") for name, source in sources.items()
+    ]
+    write(tmp_path, catalog(owner="us"), *documents)
+    applied(tmp_path)
+    found = {
+        name: sorted(
+            tuple(r.values()) for r in lance.dataset(tmp_path / "lake" / f"{name}.lance").to_table().to_pylist()
+        )
+        for name in sources
+    }
+    assert found == {
+        "t": [(1, "x", "here", "X"), (2, "y", "there", "REAL")],
+        "j": [(3, "z", "here", "Z"), (4, "w", "here", "OWN")],
+        "q": [(1, "x", "here", "X")],
+    }
+
+
+def test_decimals_through_sparks_own_engine(tmp_path: Path) -> None:
+    """Their memory comes aligned for less than lance wants."""
+    (tmp_path / "raw").mkdir()
+    wide_types = "{name: p, type: 'decimal128(10, 2)'}, {name: q, type: 'decimal128(38, 2)'}"
+    columns = f"[{{name: id, type: int64}}, {{name: k, type: int32}}, {wide_types}]"
+    for count in (1, 3, 5):
+        ids_ = list(range(count))
+        values = {"id": ids_, "k": pa.array(ids_, pa.int32())}
+        wide = {name: pa.array(map(Decimal, ids_), pa.decimal128(size, 2)) for name, size in (("p", 10), ("q", 38))}
+        pq.write_table(pa.table({**values, **wide}), tmp_path / "raw" / f"{count}.parquet")
+    data = "data: {source: {format: parquet, path: raw}, mode: once, orderBy: [id], partitions: 3}"
+    write(tmp_path, catalog(owner="us"), table("t", schema=columns, spec=data))
+    applied(tmp_path)
+    assert dataset(tmp_path).to_table().column("q").to_pylist() == [*map(Decimal, (0, 0, 0, 1, 1, 2, 2, 3, 4))]
 
 
 def test_a_saved_plan_takes_its_files_and_no_others(tmp_path: Path) -> None:

@@ -110,6 +110,17 @@ def test_cut_between_any_two_files(move: Move, after: int) -> None:
     move.moved()
 
 
+def test_what_others_put_there_meanwhile_is_not_the_copy(move: Move) -> None:
+    """The note that a copy was begun proves nothing about a dataset that somebody else made."""
+    cut(move, 2)
+    foreign = pa.table({"id": [7, 7, 7]})
+    lance.write_dataset(foreign, str(target(move)))
+    report = move.apply()
+    assert "done" not in statuses(report)
+    assert lance.dataset(str(target(move))).to_table() == foreign
+    assert "reconciler.owner" not in lance.dataset(str(target(move))).metadata
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "home"), [("dir-v1", ()), ("dir-default-root", ()), ("unity", ("m",))])
 def test_cut_wherever_the_table_is(name: str, home: tuple[str, ...], tmp_path: Path) -> None:
