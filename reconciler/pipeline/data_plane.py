@@ -79,8 +79,7 @@ class SparkDataPlane:
         try:
             return self._run(change, place, context)
         except SparkError as error:
-            stopped = isinstance(error, GaveUp)
-            raise CatalogError(Code.INTERNAL, str(error), gave_up=stopped) from error  # Spark has tried again already.
+            raise _told(error) from error
 
     def _run(self, change: DataChange, place: DataPlace, context: WriteContext) -> Written:
         match change:
@@ -99,3 +98,12 @@ class SparkDataPlane:
 
     def close(self) -> None:
         self._running.close()
+
+
+def _told(error: SparkError) -> CatalogError:
+    """What is wrong with the data, where a task had no other way to say it; anything else Spark has tried again."""
+    text = str(error)
+    for kind in ("file_reader.FileError: ", "conform.ValueProblem: "):
+        if kind in text:
+            return CatalogError(Code.INVALID_INPUT, f"the source does not fit the table: {text.partition(kind)[2]}")
+    return CatalogError(Code.INTERNAL, text, gave_up=isinstance(error, GaveUp))

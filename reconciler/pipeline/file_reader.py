@@ -209,7 +209,17 @@ def _csv(file: Any, options: Options, target: Any, wanted: Mapping[str, str]) ->
         ),
     )
     _some_column(set(reader.schema.names), wanted)
-    yield from reader
+    try:
+        yield from reader
+    except pa.ArrowInvalid as error:
+        raise ValueError(_named(str(error), reader.schema.names)) from error
+
+
+def _named(text: str, names: Sequence[str]) -> str:
+    """pyarrow counts columns; people name them."""
+    return re.sub(
+        r"CSV column #(\d+)", lambda m: f"column {names[int(m[1])]!r}" if int(m[1]) < len(names) else m[0], text
+    )
 
 
 def _csv_shape(options: Options) -> Any:

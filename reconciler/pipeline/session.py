@@ -48,7 +48,10 @@ _LOCAL = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
 }
-_LOG_LINES = 5
+_LOG_LINES, _LOG_LENGTH = 3, 300
+_NOT_TOLD = re.compile(
+    r"\s+at |\tat |\d+/\d+ |starting Spark|.*\bWARN\b|.*\bINFO\b|Using Spark's|Setting default log|To adjust"
+)
 _RAISED = re.compile(r"(?!org\.|java\.|scala\.|Caused by)[A-Za-z_][\w.]*(Error|Exception|Problem)\b: ")
 CONNECT_PORT = 15002
 CONNECT_SECONDS = 10
@@ -184,8 +187,10 @@ def _output_in(log: Path) -> Iterator[None]:
 
 
 def _last_lines(log: Path) -> str:
-    lines = log.read_text("utf-8", "replace").strip().splitlines() if log.exists() else []
-    return "".join(f"\n  {line}" for line in lines[-_LOG_LINES:])
+    """In one line, without stacks, and without what we ourselves said meanwhile."""
+    lines = log.read_text("utf-8", "replace").splitlines() if log.exists() else []
+    told = [line.strip() for line in lines if line.strip() and not _NOT_TOLD.match(line)]
+    return "".join(f"; {line[:_LOG_LENGTH]}" for line in told[-_LOG_LINES:])
 
 
 def first_line(error: BaseException) -> str:
@@ -197,4 +202,6 @@ def first_line(error: BaseException) -> str:
         raised = [line for line in lines[starts[-1] :] if _RAISED.match(line)]
         if raised:
             return raised[-1]
+    if len(lines) > 1 and lines[1].startswith(": "):
+        return lines[1][2:]  # What Java raised; the line before says which call it was.
     return lines[0] if lines else type(error).__name__

@@ -63,6 +63,8 @@ def _columns_and_indexes(change: c.Change, before: Mapping[str, Any]) -> Iterato
             yield from (f"+ column {_column(f)}" for f in change.fields)
         case c.RewriteColumns():
             yield from (f"~ column {_column(f)}" for f in change.fields)
+        case c.MaterializeTable() if change.digest == change.base:
+            yield "~ a note of the rows that are in already"
         case c.MaterializeTable():
             where = next((change.reads[k] for k in ("path", "table", "query", "sql") if k in change.reads), "")
             place = ", ".join(map(str, where)) if isinstance(where, list | tuple) else str(where)
