@@ -89,7 +89,7 @@ def _catalog(name: str, runs: Sequence[Row]) -> str:
         _card("Rows", runs, "rows", line, _number),
         _card("Bytes", runs, "bytes", line, size),
         _drift(runs),
-        _card("Changed since the complete run before", runs, "changed", bars, _number),
+        _card("Changed between complete runs", runs, "changed", bars, _number),
         _card("Small fragments", runs, "small_fragments", line, _number),
     ]
     gaps = "" if len(whole) == len(runs) else "<p>Dashed lines: runs in which the catalog was only partly read.</p>"
