@@ -114,6 +114,9 @@ def inventory(args: argparse.Namespace, out: Output) -> int:
     done = taking.inventory(request, out.session)
     out.diagnostics(done.warnings)
     found = done.found
+    if found.uncompared is not None:
+        out.diagnostics(found.uncompared.diagnostics)
+        out.say(f"error: {found.uncompared.message}")
     if done.page is not None:
         app.write_file(Path(args.report), inventory_page(done.page))
     _give(inventory_json(found) if args.format == "json" else inventory_text(found, out.color), args, out)

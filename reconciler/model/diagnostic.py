@@ -29,7 +29,7 @@ class Diagnostic:
     message: str
     hint: str = ""
 
-    def to_json(self) -> dict[str, object]:
+    def to_json(self) -> dict[str, str | int]:
         return {
             "code": self.code,
             "severity": self.severity,

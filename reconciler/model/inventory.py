@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from reconciler.model.diagnostic import Diagnostic
 from reconciler.model.plan import Json, Plan
 
 FIGURES = ("tables", "unreadable", "rows", "bytes", "fragments", "small_fragments")
@@ -33,6 +34,17 @@ class ReadCatalog:
 
 
 @dataclass(frozen=True, slots=True)
+class Uncompared:
+    """Why there is no diff though one was asked for. What was read is a result all the same."""
+
+    message: str
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+    def to_json(self) -> dict[str, Json]:
+        return {"message": self.message, "diagnostics": [{**d.to_json()} for d in self.diagnostics]}
+
+
+@dataclass(frozen=True, slots=True)
 class Inventory:
     run: str | None
     """None: a dry run, nothing was written."""
@@ -41,17 +53,21 @@ class Inventory:
     catalogs: tuple[ReadCatalog, ...]
     diff: Plan | None = None
     """What `plan` would say of the same manifests."""
+    uncompared: Uncompared | None = None
 
     @property
     def unread(self) -> bool:
         """Something is not known."""
-        return any(c.problems or c.figures.get("unreadable") for c in self.catalogs)
+        return self.uncompared is not None or any(c.problems or c.figures.get("unreadable") for c in self.catalogs)
 
     @property
     def nothing_read(self) -> bool:
-        return bool(self.catalogs) and all(c.problems and not c.tables for c in self.catalogs)
+        """No table, and no answer either that there is none."""
+        unknown = self.uncompared is not None
+        return bool(self.catalogs) and all((c.problems or unknown) and not c.tables for c in self.catalogs)
 
     def to_json(self) -> dict[str, Json]:
+        """Without the diff."""
         return {
             "run": self.run,
             "history": self.history,

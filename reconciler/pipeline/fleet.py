@@ -32,13 +32,14 @@ class Doubt:
 
 
 def declared_frame(spark: Any, rows: Sequence[tuple[str, str, str | None, str | None]]) -> Any:
-    """`rows` as DECLARED. Also identifiers that are only mentioned, without a hash."""
+    """`rows` as DECLARED, which is said: of no rows, Spark Connect infers no columns. Also identifiers that are only
+    mentioned, without a hash."""
     import pyarrow as pa
 
     schema = fleet_task.arrow_schema(DECLARED)
     columns = [[*column] for column in zip(*rows, strict=True)] or [[] for _ in schema]
     arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
-    return spark.createDataFrame(pa.Table.from_arrays(arrays, schema=schema))
+    return spark.createDataFrame(pa.Table.from_arrays(arrays, schema=schema), DECLARED)
 
 
 def listed_frame(spark: Any, tasks: Sequence[CatalogTask], targets: Sequence[str], asked: Sequence[str]) -> Any:

@@ -1,6 +1,8 @@
 """What a report shows of a history: sums of each run, the largest tables, what grows, what is in small fragments.
 
-Asked in SQL of all rows, so that only sums and short lists come to the driver.
+A run that read only a part of a catalog (its `error` says why) tells nothing of the rest: the lists are those of the
+last run that read all of it, and of the last run only where there is none; what has changed is counted between such
+runs. Asked in SQL of all rows, so that only sums and short lists come to the driver.
 """
 
 from __future__ import annotations
@@ -16,8 +18,9 @@ LONGEST_LIST = 10
 MOST_RUNS = 100
 _RUNS = """
 WITH runs AS (SELECT DISTINCT run, at FROM fleet ORDER BY at DESC LIMIT {most}),
-seen AS (SELECT f.*, lag(state_hash) OVER (PARTITION BY catalog, id ORDER BY f.at) AS before
-         FROM fleet f JOIN runs USING (run) WHERE kind = 'Table'),
+part AS (SELECT run, catalog, error IS NOT NULL AS partly FROM fleet JOIN runs USING (run) WHERE kind = 'Catalog'),
+seen AS (SELECT f.*, lag(state_hash) OVER (PARTITION BY catalog, id, partly ORDER BY at) AS before
+         FROM fleet f JOIN part USING (run, catalog) WHERE kind = 'Table'),
 sums AS (SELECT run, catalog, count(*) AS tables, sum(rows) AS rows, sum(bytes) AS bytes,
          sum(fragments) AS fragments, sum(small_fragments) AS small_fragments, count(error) AS unreadable,
          count_if(state_hash IS NOT NULL AND before IS NOT NULL AND state_hash <> before) AS changed
@@ -29,14 +32,15 @@ SELECT c.run, unix_micros(c.at) / 1e6 AS at, c.catalog, c.error, c.drift, coales
 FROM fleet c JOIN runs r ON c.run = r.run LEFT JOIN sums s ON c.run = s.run AND c.catalog = s.catalog
 WHERE c.kind = 'Catalog' ORDER BY c.catalog, c.at
 """
-_LATEST = """
-WITH last AS (SELECT catalog, max_by(run, at) AS run FROM fleet WHERE kind = 'Catalog' GROUP BY catalog)
+_LAST = """
+WITH last AS (SELECT catalog, max_by(run, struct(error IS NULL, at)) AS run FROM fleet WHERE kind = 'Catalog'
+              GROUP BY catalog)"""
+_LATEST = f"""{_LAST}
 SELECT f.catalog, f.id, f.rows, f.bytes, f.fragments, f.small_fragments, f.unindexed_rows, f.error
-FROM fleet f JOIN last USING (catalog, run) WHERE f.kind = 'Table' AND f.{column} > 0
-ORDER BY f.{column} DESC, f.catalog, f.id LIMIT {most}
+FROM fleet f JOIN last USING (catalog, run) WHERE f.kind = 'Table' AND f.{{column}} > 0
+ORDER BY f.{{column}} DESC, f.catalog, f.id LIMIT {{most}}
 """
-_GROWING = """
-WITH last AS (SELECT catalog, max_by(run, at) AS run, max(at) AS at FROM fleet WHERE kind = 'Catalog' GROUP BY catalog),
+_GROWING = f"""{_LAST},
 now AS (SELECT f.* FROM fleet f JOIN last USING (catalog, run) WHERE f.kind = 'Table' AND f.bytes IS NOT NULL),
 first AS (SELECT catalog, id, min(at) AS at, min_by(bytes, at) AS bytes, min_by(rows, at) AS rows FROM fleet
           WHERE kind = 'Table' AND bytes IS NOT NULL GROUP BY catalog, id)
@@ -44,7 +48,7 @@ SELECT now.catalog, now.id, now.bytes - first.bytes AS bytes, now.rows - first.r
        (unix_micros(now.at) - unix_micros(first.at)) / 8.64e10 AS days
 FROM now JOIN first USING (catalog, id) WHERE now.bytes > first.bytes AND now.at > first.at
 ORDER BY (now.bytes - first.bytes) / (unix_micros(now.at) - unix_micros(first.at)) DESC, now.catalog, now.id
-LIMIT {most}
+LIMIT {{most}}
 """
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reconciler.core.text import plural
 from reconciler.model.inventory import Inventory, ReadCatalog
 from reconciler.model.plan_json import plan_to_json
 from reconciler.render.as_json import dumped
@@ -20,16 +21,18 @@ def inventory_text(found: Inventory, color: bool = False) -> str:
         lines.append(f"dry run: nothing is written to {safe(found.history)}")
     else:
         lines.append(f"run {found.run} is version {found.version} of {safe(found.history)}")
+    if found.uncompared is not None:
+        lines.append(f"not compared: {bounded(safe(found.uncompared.message))}")
     text = "".join(f"{line}\n" for line in lines)
     return text if found.diff is None else f"{text}\n{plan_text(found.diff, color, DRIFT)}"
 
 
 def _line(catalog: ReadCatalog) -> str:
     figures = catalog.figures
-    parts = [_count(catalog.tables, "table")]
+    parts = [plural(catalog.tables, "table")]
     if figures.get("rows") is not None:
-        parts += [_count(figures["rows"] or 0, "row"), size(figures["bytes"] or 0)]
-        parts += [f"{_count(figures['fragments'] or 0, 'fragment')} ({figures['small_fragments']} small)"]
+        parts += [plural(figures["rows"] or 0, "row"), size(figures["bytes"] or 0)]
+        parts += [f"{plural(figures['fragments'] or 0, 'fragment')} ({figures['small_fragments']} small)"]
     if figures.get("unreadable"):
         parts.append(f"{figures['unreadable']} could not be read")
     return f"{safe(catalog.name)}: {', '.join(parts)}"
@@ -39,6 +42,8 @@ def inventory_json(found: Inventory) -> str:
     value = found.to_json()
     if found.diff is not None:
         value["diff"] = plan_to_json(found.diff)
+    if found.uncompared is not None:
+        value |= {"diff": None, "uncompared": found.uncompared.to_json()}
     return dumped(value)
 
 
@@ -48,7 +53,3 @@ def size(count: float) -> str:
             return f"{count:.0f} {unit}" if unit == "B" or count >= 100 else f"{count:.1f} {unit}"
         count /= 1000
     raise AssertionError
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import groupby
 
 _WIDE, _HIGH, _LEFT, _RIGHT, _TOP, _BOTTOM = 360, 150, 58, 10, 8, 20
 _LINES = 3
@@ -15,21 +16,24 @@ Shown = Callable[[float], str]
 @dataclass(frozen=True)
 class Point:
     at: float
-    value: float
-    whole: bool = True
-    """False: more may be there than was seen."""
+    value: float | None
+    """None: only a part was read. That is a gap with a mark, not a value: what was not read is not gone."""
 
 
 def line(points: Sequence[Point], shown: Shown, when: Shown) -> str:
     place = _Scale(points)
-    path = " ".join(f"{place.x(p.at):.1f},{place.y(p.value):.1f}" for p in points)
-    drawn = f'<polyline points="{path}" fill="none" stroke="var(--main)" stroke-width="2" stroke-linejoin="round"/>'
-    dots = "".join(
-        f'<circle cx="{place.x(p.at):.1f}" cy="{place.y(p.value):.1f}" r="3" stroke="var(--main)" stroke-width="1.5" '
-        f'fill="var({"--main" if p.whole else "--card"})">{_title(p, shown, when)}</circle>'
-        for p in points
+    stretches = [[*stretch] for known, stretch in groupby(points, lambda p: p.value is not None) if known]
+    drawn = "".join(
+        f'<polyline points="{" ".join(f"{place.x(at):.1f},{place.y(value):.1f}" for at, value in _known(stretch))}" '
+        'fill="none" stroke="var(--main)" stroke-width="2" stroke-linejoin="round"/>'
+        for stretch in stretches
     )
-    return place.framed(drawn + dots, shown, when)
+    dots = "".join(
+        f'<circle cx="{place.x(at):.1f}" cy="{place.y(value):.1f}" r="3" fill="var(--main)">'
+        f"{_title(when(at), shown(value))}</circle>"
+        for at, value in _known(points)
+    )
+    return place.framed(_gaps(points, place, when) + drawn + dots, shown, when)
 
 
 def bars(points: Sequence[Point], shown: Shown, when: Shown) -> str:
@@ -37,15 +41,28 @@ def bars(points: Sequence[Point], shown: Shown, when: Shown) -> str:
     width = max(2.0, min(18.0, 0.6 * place.width / max(1, len(points))))
     low = place.y(0)
     drawn = "".join(
-        f'<rect x="{place.x(p.at) - width / 2:.1f}" y="{place.y(p.value):.1f}" width="{width:.1f}" '
-        f'height="{max(0.0, low - place.y(p.value)):.1f}" fill="var(--warn)">{_title(p, shown, when)}</rect>'
-        for p in points
+        f'<rect x="{place.x(at) - width / 2:.1f}" y="{place.y(value):.1f}" width="{width:.1f}" '
+        f'height="{max(0.0, low - place.y(value)):.1f}" fill="var(--warn)">{_title(when(at), shown(value))}</rect>'
+        for at, value in _known(points)
     )
-    return place.framed(drawn, shown, when)
+    return place.framed(_gaps(points, place, when) + drawn, shown, when)
 
 
-def _title(point: Point, shown: Shown, when: Shown) -> str:
-    return f"<title>{escape(f'{when(point.at)}: {shown(point.value)}')}</title>"
+def _known(points: Sequence[Point]) -> list[tuple[float, float]]:
+    return [(p.at, p.value) for p in points if p.value is not None]
+
+
+def _gaps(points: Sequence[Point], place: _Scale, when: Shown) -> str:
+    return "".join(
+        f'<path d="M{place.x(p.at):.1f} {_TOP}V{_HIGH - _BOTTOM}" stroke="var(--soft)" stroke-width="1.5" '
+        f'stroke-dasharray="2 3">{_title(when(p.at), "only partly read")}</path>'
+        for p in points
+        if p.value is None
+    )
+
+
+def _title(when: str, what: str) -> str:
+    return f"<title>{escape(f'{when}: {what}')}</title>"
 
 
 class _Scale:
@@ -53,7 +70,7 @@ class _Scale:
 
     def __init__(self, points: Sequence[Point]) -> None:
         self._first, self._last = min(p.at for p in points), max(p.at for p in points)
-        self._step = _round_step(max(p.value for p in points) / _LINES)
+        self._step = _round_step(max((value for _, value in _known(points)), default=0.0) / _LINES)
         self._top = self._step * _LINES
         self.width = _WIDE - _LEFT - _RIGHT - 20
 

@@ -12,7 +12,7 @@ from html import escape
 from typing import Any
 
 from reconciler.render.inventory import size
-from reconciler.render.inventory_chart import Point, bars, line
+from reconciler.render.inventory_chart import Point, Shown, bars, line
 from reconciler.render.safe_text import bounded, safe
 
 Row = Mapping[str, Any]
@@ -76,36 +76,42 @@ def when(at: float) -> str:
 
 
 def _catalog(name: str, runs: Sequence[Row]) -> str:
-    last = runs[-1]
-    told = [f'<p class="warn">The last run is not complete: {text(last["error"])}</p>'] if last["error"] else []
+    """Figures are those of the last run that read all of it."""
+    last, whole = runs[-1], [row for row in runs if row["error"] is None]
+    told = []
+    if last["error"] is not None:
+        shown = f"the figures are those of {when(whole[-1]['at'])} UTC" if whole else "no run here read all of it"
+        told.append(f'<p class="warn">Only partly read in the last run: {text(last["error"])}; {shown}</p>')
     if last["unreadable"]:
         told.append(f'<p class="warn">{_number(last["unreadable"])} could not be read in the last run</p>')
-    whole = [row for row in runs if row["error"] is None]
     cards = [
-        _card("Tables", _number(last["tables"]), line(_points(runs, "tables"), _number, when)),
-        _card("Rows", _number(last["rows"]), line(_points(runs, "rows"), _number, when)),
-        _card("Bytes", size(last["bytes"]), line(_points(runs, "bytes"), size, when)),
+        _card("Tables", runs, "tables", line, _number),
+        _card("Rows", runs, "rows", line, _number),
+        _card("Bytes", runs, "bytes", line, size),
         _drift(runs),
-        _card("Changed since the run before", _number(last["changed"]), bars(_points(runs, "changed"), _number, when)),
-        _card("Small fragments", _number(last["small_fragments"]),
-              line(_points(runs, "small_fragments"), _number, when)),
-    ]  # fmt: skip
-    hollow = "" if len(whole) == len(runs) else "<p>Hollow points: the catalog could not be listed completely.</p>"
-    return f'<h2>{text(name)}</h2>{"".join(told)}<div class="grid">{"".join(cards)}</div>{hollow}'
+        _card("Changed between complete runs", runs, "changed", bars, _number),
+        _card("Small fragments", runs, "small_fragments", line, _number),
+    ]
+    gaps = "" if len(whole) == len(runs) else "<p>Dashed lines: runs in which the catalog was only partly read.</p>"
+    return f'<h2>{text(name)}</h2>{"".join(told)}<div class="grid">{"".join(cards)}</div>{gaps}'
 
 
 def _drift(runs: Sequence[Row]) -> str:
     compared = [row for row in runs if row["drift"] is not None]
     if not compared:
-        return _card("Not as declared", "unknown", "<p>No run was made with --diff.</p>")
-    return _card("Not as declared", _number(compared[-1]["drift"]), bars(_points(compared, "drift"), _number, when))
+        return _framed("Not as declared", "unknown", "<p>No run was made with --diff.</p>")
+    return _card("Not as declared", compared, "drift", bars, _number)
 
 
-def _points(runs: Sequence[Row], column: str) -> list[Point]:
-    return [Point(row["at"], float(row[column]), row["error"] is None) for row in runs]
+def _card(title: str, runs: Sequence[Row], column: str, picture: Callable[..., str], shown: Shown) -> str:
+    """What was read in part is no value. Where there is nothing else, it is what there is at least."""
+    points = [Point(row["at"], None if row["error"] is not None else float(row[column])) for row in runs]
+    whole = [p.value for p in points if p.value is not None]
+    value = shown(whole[-1]) if whole else f"at least {shown(runs[-1][column])}"
+    return _framed(title, value, picture(points, shown, when))
 
 
-def _card(title: str, value: str, picture: str) -> str:
+def _framed(title: str, value: str, picture: str) -> str:
     return f'<div class="card"><h3>{title}</h3><p class="big">{value}</p>{picture}</div>'
 
 

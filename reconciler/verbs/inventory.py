@@ -7,7 +7,7 @@ import datetime
 import os
 import secrets
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 from reconciler import app
 from reconciler.core.globs import matches
 from reconciler.core.planner import scope_of
+from reconciler.core.text import plural
 from reconciler.model.desired import Desired
 from reconciler.model.diagnostic import Diagnostic
 from reconciler.model.ident import dotted
-from reconciler.model.inventory import Inventory, ReadCatalog
+from reconciler.model.inventory import Inventory, ReadCatalog, Uncompared
 from reconciler.model.observed import Scope
 from reconciler.model.plan import Plan
 from reconciler.pipeline.session import SparkOptions, missing
@@ -140,7 +141,7 @@ def _run(
 
     now = datetime.datetime.now(datetime.UTC)
     run = f"{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
-    progress.show(lambda seconds: f"reading {len(tasks)} catalogs, {seconds:.0f} s")
+    progress.show(lambda seconds: f"reading {plural(len(tasks), 'catalog')}, {seconds:.0f} s")
     add_package(spark, folder)
     targets = request.what.options.targets
     from reconciler.verbs.fleet_diff import compared, declared_rows, targets_of_strangers
@@ -151,13 +152,13 @@ def _run(
     rows = fleet.read_frame(spark, fleet.joined(listed, fleet.declared_frame(spark, declared)), tasks)
     catalogs = read_catalogs(rows, [t.name for t in tasks], at.redactor.text)
     diff: Plan | None = None
-    failure: app.Failure | None = None
+    uncompared: Uncompared | None = None
     if request.diff:
         progress.show(lambda seconds: f"comparing, {seconds:.0f} s")
         try:
             diff = compared(spark, rows, desired, tasks, request.what, at)
         except app.Failure as error:
-            failure = error  # What was read is kept all the same.
+            uncompared = _uncompared(error, at.redactor.text)
     progress.show(lambda seconds: f"writing, {seconds:.0f} s")
     try:
         version = _recorded(history, run, now, rows, catalogs, diff, targets, spark)
@@ -165,10 +166,14 @@ def _run(
         raise app.Failure(at.redactor.text(str(error))) from error
     finally:
         rows.unpersist()
-    if failure is not None:
-        raise failure
     page = _page(spark, history) if request.report else None
-    return Done(Inventory(run, request.history, version, tuple(catalogs), diff), [], page)
+    return Done(Inventory(run, request.history, version, tuple(catalogs), diff, uncompared), [], page)
+
+
+def _uncompared(error: app.Failure, clean: Callable[[str], str]) -> Uncompared:
+    """For a result, which nobody cleans on its way out."""
+    found = [replace(d, message=clean(d.message), hint=clean(d.hint)) for d in error.diagnostics]
+    return Uncompared(clean(error.message), tuple(found))
 
 
 def _recorded(

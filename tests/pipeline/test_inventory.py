@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
+from datetime import UTC, datetime
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,10 @@ from servers.rest_adapter import RestServers
 from servers.spark import need_java
 
 from reconciler import app
+from reconciler.engine import progress
 from reconciler.model.ident import dotted
+from reconciler.pipeline.history import History
+from reconciler.pipeline.history_figures import figures
 from reconciler.pipeline.inventory_source import register
 from reconciler.pipeline.session import SparkOptions, session
 from reconciler.verbs import tables
@@ -48,10 +52,6 @@ def one_session(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def inventory(folder: Path, *more: str) -> Run:
     return reconciler(folder, "pipeline", "inventory", "m.yaml", "--history", "history.lance", *more)
-
-
-def only_progress(text: str) -> bool:
-    return all(re.fullmatch(r"(reading \d+ catalogs|comparing|writing), \d+ s", line) for line in text.splitlines())
 
 
 def history(folder: Path) -> list[dict[str, Any]]:
@@ -127,13 +127,15 @@ def test_every_table_is_a_row_of_every_run(tmp_path: Path) -> None:
     assert rows[-1]["last_commit"] is None or rows[-1]["last_commit"] <= rows[-1]["at"]
 
 
-def test_as_applied_nothing_differs(tmp_path: Path, compared: list[set[str]]) -> None:
+def test_as_applied_nothing_differs(tmp_path: Path, compared: list[set[str]], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "EVERY", 0.0)
     write(tmp_path, catalog(), namespace("a"), table("a", "t"), table("a", "u", schema=fleet_lake.TWO))
     fleet_lake.applied(tmp_path, "m.yaml")
     run = inventory(tmp_path, "--diff")
     assert run.code == 0
     assert run.out.endswith(reconciler(tmp_path, "drift", "m.yaml").out)
     assert compared[1] == set(), "nothing was left for the planner"
+    assert re.fullmatch(r"starting Spark\nreading 1 catalog, .* s\ncomparing, .* s\nwriting, .* s\n", run.err)
 
 
 def test_targets_and_catalogs_that_share_a_table(tmp_path: Path) -> None:
@@ -183,6 +185,32 @@ def test_a_catalog_that_cannot_be_listed_is_no_empty_one(tmp_path: Path) -> None
     assert text.code == 1
     assert "lake: 0 tables" in text.out
     assert "  not complete: " in text.out
+
+
+def test_what_cannot_be_compared_is_told_beside_what_was_read(tmp_path: Path) -> None:
+    other = catalog(path="./other").replace("name: lake", "name: other")
+    both = [catalog(), "---\n" + other, table("t"), table("t").replace("catalog: lake", "catalog: other")]
+    write(tmp_path, *both)
+    fleet_lake.applied(tmp_path, "m.yaml")
+    lance.write_dataset(spark_lake.rows(10).select(["id"]), tmp_path / "other" / "t.lance", mode="append")
+    assert inventory(tmp_path).code == 0
+    (tmp_path / "other").rename(tmp_path / "elsewhere")
+    (tmp_path / "other").write_text("no folder")
+    run = inventory(tmp_path, "--diff", "--format", "json", "--report", "page.html")
+    planned = reconciler(tmp_path, "plan", "m.yaml")
+    assert (run.code, planned.code) == (2, 1)
+    assert run.err.splitlines()[-1] == planned.err.splitlines()[-1] == f"error: {run.json['uncompared']['message']}"
+    assert [(c["complete"], c["tables"]) for c in run.json["catalogs"]] == [(True, 1), (False, 0)]
+    assert (run.json["diff"], history(tmp_path)[-1]["run"]) == (None, run.json["run"])
+    page = (tmp_path / "page.html").read_text()
+    assert "other:t" in page.split("Biggest tables")[1].split("<h2>")[0], "as it was when it could be read"
+    assert '<p class="big">10</p>' in page.split("<h2>other")[1]
+    write(tmp_path, *both, table("nosuch", "t"))
+    run = inventory(tmp_path, "--diff", "--catalog", "lake")
+    assert run.code == 2
+    assert run.out.startswith("lake: 1 table, ")
+    assert run.out.endswith("not compared: there is no plan for these manifests\n")
+    assert run.err.endswith(reconciler(tmp_path, "plan", "m.yaml", "--catalog", "lake").err)
 
 
 def test_a_bucket_its_secrets_and_a_history_there(tmp_path: Path, moto: Moto, spark: Any) -> None:
@@ -245,6 +273,23 @@ def test_sql_over_the_history(tmp_path: Path, spark: Any) -> None:
     found: dict[str, Any] = {"spark": spark}
     exec(example.replace("inventory.lance", str(tmp_path / "history.lance")), found)
     assert [tuple(r)[:2] for r in found["growth"].collect()] == [("lake", "big")]
+
+
+def test_figures_are_those_of_runs_that_read_everything(tmp_path: Path, spark: Any) -> None:
+    made = History(str(tmp_path / "history.lance"))
+    since, rows = made.create(), []
+    for day, (error, hash_, size) in enumerate([(None, "a", 1), ("gap", "b", 5), (None, "b", 9), ("outage", None, 0)]):
+        row = {"run": f"r{day}", "at": datetime(2026, 1, day + 1, tzinfo=UTC), "catalog": "lake"}
+        rows.append({**row, "kind": "Catalog", "id": "", "path": [], "error": error})
+        if hash_:
+            rows.append(
+                {**row, "kind": "Table", "id": "t", "path": ["t"], "state_hash": hash_, "bytes": size, "rows": 0}
+            )
+    made.commit("all", made.write_here(rows), since)
+    found = figures(spark, made)
+    assert [(r["error"], r["changed"]) for r in found["runs"] if r["error"] is None] == [(None, 0), (None, 1)]
+    assert [(r["id"], r["bytes"]) for r in found["biggest"]] == [("t", 9)]
+    assert [(r["id"], r["bytes"], r["days"]) for r in found["growing"]] == [("t", 8, 2.0)]
 
 
 def test_the_page(tmp_path: Path) -> None:

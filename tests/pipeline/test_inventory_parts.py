@@ -132,7 +132,6 @@ def test_a_dry_run_lists_and_writes_nothing(tmp_path: Path, monkeypatch: pytest.
 def test_wrong_command_lines(tmp_path: Path) -> None:
     write(tmp_path, catalog(), table("u"))
     words = ("pipeline", "inventory", "m.yaml")
-    assert "--history" in reconciler(tmp_path, *words).err
     run = reconciler(tmp_path, *words, "--history", "h", "--report", "nosuch/x.html")
     assert "create the folder nosuch first" in run.err
     run = reconciler(tmp_path, *words, "--history", "h", "--history-option", "token=${env:NOT_SET}", "--dry-run")
@@ -251,8 +250,23 @@ def test_hostile_names_stay_text() -> None:
     page = inventory_page({"runs": [RUN, last], "biggest": [named], "small": [named], "growing": [growing]})
     assert page.count("<script") == page.count("<img") == page.count("\u202e") == 0
     assert page.count("<style") == page.count("</style>") == page.count("</title>\n") == 1
-    assert "not complete: &lt;/style&gt;" in page
+    assert "in the last run: &lt;/style&gt;" in page
     assert "http" not in page.replace("http-equiv", "").replace(HOSTILE, "")
+
+
+def test_a_run_that_read_a_part_is_a_gap_and_no_value() -> None:
+    def page(*runs: dict[str, Any]) -> str:
+        timed = [{**run, "at": NOW.timestamp() + 60 * number} for number, run in enumerate(runs)]
+        return inventory_page({"runs": timed, "biggest": [], "small": [], "growing": []})
+
+    whole, part = {**RUN, "tables": 7, "drift": 3}, {**RUN, "tables": 0, "drift": 0, "error": "only x.* was read"}
+    shown = page(whole, part)
+    assert [shown.count(f'<p class="big">{number}</p>') for number in (7, 3, 0)] == [1, 1, 1], "0: changed"
+    assert "Only partly read in the last run: only x.* was read; the figures are those of 2026-01-02 03:04" in shown
+    assert shown.count("<title>2026-01-02 03:05: only partly read</title>") == 6
+    assert "2026-01-02 03:05: 0" not in shown
+    assert "partly" not in page(part, whole).partition("Dashed lines")[0].replace(": only partly read</title>", "")
+    assert page({**part, "tables": 2}).count('<p class="big">at least 2</p>') == 1
 
 
 def test_a_page_about_nothing() -> None:
@@ -262,7 +276,8 @@ def test_a_page_about_nothing() -> None:
 
 def test_pictures_of_one_point_of_zeros_and_of_gaps() -> None:
     assert line([Point(1.0, 0.0)], size, when).count("<circle") == 1
-    hollow = line([Point(1.0, 5.0), Point(2.0, 4.0, whole=False)], size, when)
-    assert (hollow.count('fill="var(--main)"'), hollow.count('fill="var(--card)"')) == (1, 1)
+    broken = line([Point(1.0, 5.0), Point(2.0, 4.0), Point(3.0, None), Point(4.0, 5.0)], size, when)
+    assert [broken.count(f"<{kind} ") for kind in ("polyline", "circle", "path")] == [2, 3, 1]
+    assert line([Point(1.0, None)], size, when).count("<circle") == 0
     assert bars([Point(1.0, 0.0), Point(9.0, 2e12)], size, when).count("<rect") == 2
     assert [size(n) for n in (0, 999, 1000, 123456, 5e15)] == ["0 B", "999 B", "1.0 kB", "123 kB", "5.0 PB"]
