@@ -18,7 +18,7 @@ CLAIM_KEY = "reconciler.data.claim"
 ingested is known from old versions then."""
 CLAIMED = "a data step has taken it meanwhile"
 ATTEMPTS = 3
-COMPACTION = {"num_threads": 1, "compaction_mode": "reencode"}
+COMPACTION = {"num_threads": 2, "compaction_mode": "reencode"}
 """One thread: an executor has other tasks. To copy pages instead of encoding them again would keep the small pages of
 small fragments, which are several times slower to read."""
 
