@@ -38,7 +38,7 @@ _SIGNED = re.compile(
 
 
 def is_signed(uri: str) -> bool:
-    """True for an address whose query gives whoever has it access: the signed addresses of S3, Google Cloud and Azure."""
+    """True for an address whose query lets in whoever has it, as the signed ones of S3, Google Cloud and Azure do."""
     return "://" in uri and _SIGNED.search(uri) is not None
 
 
