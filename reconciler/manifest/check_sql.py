@@ -4,7 +4,7 @@ What runs them is DataFusion as pylance evaluates filters and new columns, which
 texts in single or double quotes, columns found whatever their case. Of the dialects that sqlglot reads, Spark's is the
 nearest. pylance takes less than that: what it refuses was measured with pylance 14 and is refused here, before anything
 runs. It also reads `a; b` as `a`, and in a new column `a, b` as `a`, without a word, so that more than one expression
-is an error here. Which functions there are is not known here.
+is an error here. Which functions there are, and what types they take, is asked in `sql_at_run`.
 """
 
 from __future__ import annotations
