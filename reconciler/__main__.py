@@ -7,6 +7,9 @@ import sys
 
 
 def main() -> None:
+    # Read by lance when it is loaded, and by the Spark workers that we start: conflicts that are ours to report, and to
+    # try again, are warnings to it.
+    os.environ.setdefault("LANCE_LOG", "error")
     from reconciler.cli import run
 
     code = run(sys.argv[1:])

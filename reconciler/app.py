@@ -42,12 +42,13 @@ class Request:
 
 def validate(paths: Sequence[str], variables: Mapping[str, str]) -> Loaded:
     """Offline."""
+    from reconciler.catalog.lance_sql import sql_problems
     from reconciler.catalog.registry import capabilities_of, known_types, plugin_options
     from reconciler.manifest.load import load
     from reconciler.manifest.plugin_options import PluginTypes
 
     plugins = PluginTypes(known_types, plugin_options)
-    return load(paths, variables=variables, capabilities_of=capabilities_of, plugins=plugins)
+    return load(paths, variables=variables, capabilities_of=capabilities_of, sql_problems=sql_problems, plugins=plugins)
 
 
 def _prune_at_one_root(desired: Desired, names: Sequence[str]) -> str | None:

@@ -1,4 +1,4 @@
-"""Short reasons for steps."""
+"""Short reasons for steps, and parts of lines."""
 
 from __future__ import annotations
 
@@ -21,3 +21,9 @@ def changed_keys(what: str, diff: MapDiff) -> str:
 
 def plural(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def speed(size: int, seconds: float) -> str:
+    """`, 2 MB/s`; empty while there is nothing that would say how fast it is."""
+    rate = size / 1e6 / seconds if seconds >= 1 else 0.0
+    return f", {rate:.0f} MB/s" if rate >= 1 else f", {rate:.1f} MB/s" if rate >= 0.1 else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import unquote, urlsplit
 
 _SPELLINGS = {"s3a": "s3", "s3n": "s3"}
@@ -28,6 +29,17 @@ def _without_dots(path: str) -> str:
         elif part not in ("", "."):
             parts.append(part)
     return "/" + "/".join(parts)
+
+
+_SIGNED = re.compile(
+    r"[?&](sig|signature|access_token|token|awsaccesskeyid|x-(amz|goog)-(signature|credential|security-token))=[^&#]",
+    re.IGNORECASE,
+)
+
+
+def is_signed(uri: str) -> bool:
+    """True for an address whose query lets in whoever has it, as the signed ones of S3, Google Cloud and Azure do."""
+    return "://" in uri and _SIGNED.search(uri) is not None
 
 
 def holds_userinfo(uri: str) -> bool:

@@ -4,11 +4,12 @@ What runs them is DataFusion as pylance evaluates filters and new columns, which
 texts in single or double quotes, columns found whatever their case. Of the dialects that sqlglot reads, Spark's is the
 nearest. pylance takes less than that: what it refuses was measured with pylance 14 and is refused here, before anything
 runs. It also reads `a; b` as `a`, and in a new column `a, b` as `a`, without a word, so that more than one expression
-is an error here. Which functions there are is not known here.
+is an error here. Which functions there are, and what types they take, is asked in `sql_at_run`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,6 +22,7 @@ from reconciler.model.arrow import Field, Struct
 from reconciler.model.diagnostic import Severity
 
 DIALECT = "spark"
+_OPENED = re.compile(r"Missing (\S+) from ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ def parse(sql: str) -> tuple[Any, str]:
     try:
         parsed = sqlglot.parse(f"SELECT 1 WHERE (\n{sql}\n)", dialect=DIALECT)
     except (errors.ParseError, errors.TokenError, RecursionError) as error:
-        return None, f"the SQL does not parse: {first_line(error)}"
+        return None, f"the SQL does not parse: {wrong_with(error)}"
     tree = parsed[0] if len(parsed) == 1 else None
     if tree is None or not _alone(tree):
         return None, "the SQL is more than one expression"
@@ -77,7 +79,18 @@ def _alone(tree: Any) -> bool:
     return isinstance(bracket, exp.Paren | exp.Subquery) and not isinstance(bracket.this, exp.Alias)
 
 
-def first_line(error: Exception) -> str:
+def wrong_with(error: Exception) -> str:
+    """What sqlglot found, about the text as it was written: its own messages quote what we put around it."""
+    from sqlglot import errors
+
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    if isinstance(error, errors.TokenError):
+        told = str(error.__cause__)
+        opened = _OPENED.match(told)
+        if opened is not None:
+            return f"a {opened.group(1)} is not closed"
+        return "a text, a name or a comment is not closed" if "invalid" not in told else "a number has wrong digits"
     described = getattr(error, "errors", None)
     text = str(described[0].get("description")) if described else str(error)
     return text.partition(" for <class")[0].splitlines()[0][:200]

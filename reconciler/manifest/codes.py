@@ -61,7 +61,7 @@ CODES: Final[dict[str, str]] = {
     "M414": "location not possible in this catalog",
     "M415": "rename of an absent object",
     "M416": "one object, declared in two ways in catalogs at one root",
-    "M417": "user name or password in a path",
+    "M417": "user name, password or signature in a path",
     "M418": "property not possible in this catalog",
     "M419": "new table without a place in this catalog",
     "M420": "duplicate column",

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from reconciler.core.secret_names import names_secret
-from reconciler.core.uris import holds_userinfo
+from reconciler.core.uris import holds_userinfo, is_signed
 from reconciler.manifest.index_rules import broken, sortable
 from reconciler.manifest.nearest import nearest
 from reconciler.manifest.problem import Path, Problem
@@ -112,12 +112,11 @@ def _secrets(source: Source, path: Path, problems: list[Problem]) -> None:
             for name, text in value.items():
                 if names_secret(name):
                     _written_out(name, text, (*place, name), problems)
-                elif _holds_password(text):
-                    _password(f"options.{name}", (*place, name), problems)
+                else:
+                    _password(f"options.{name}", text, (*place, name), problems)
         elif key in ("path", "url"):
             for number, text in enumerate(value if isinstance(value, list) else [value]):
-                if _holds_password(text):
-                    _password(key, (*place, number) if isinstance(value, list) else place, problems)
+                _password(key, text, (*place, number) if isinstance(value, list) else place, problems)
 
 
 def _written_out(key: str, value: str, place: Path, problems: list[Problem]) -> None:
@@ -135,10 +134,14 @@ def _holds_password(text: str) -> bool:
     return holds_userinfo(text) and userinfo != ":"
 
 
-def _password(key: str, place: Path, problems: list[Problem]) -> None:
-    message = f"`{key}` holds a user name or a password"
-    hint = "give them in keys of their own, as ${env:NAME}: user and password, or storage.*"
-    problems.append(Problem("M417", place, message, hint))
+def _password(key: str, text: str, place: Path, problems: list[Problem]) -> None:
+    if _holds_password(text):
+        message = f"`{key}` holds a user name or a password"
+        hint = "give them in keys of their own, as ${env:NAME}: user and password, or storage.*"
+        problems.append(Problem("M417", place, message, hint))
+    elif is_signed(_REFERENCES.sub("", text)):
+        message = f"`{key}` holds a signature or a token, which lets in whoever reads a plan"
+        problems.append(Problem("M417", place, message, "write the address without it, and storage.* as ${env:NAME}"))
 
 
 def _no_storage(source: Source, path: Path, problems: list[Problem]) -> None:

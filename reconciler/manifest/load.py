@@ -23,6 +23,7 @@ from reconciler.manifest.prune import without_refused
 from reconciler.manifest.registry import CatalogEntry, Entry, Registry
 from reconciler.manifest.schema_check import accepts, explain, settle
 from reconciler.manifest.sink import Sink
+from reconciler.manifest.sql_at_run import SqlProblems, check_sql_at_run
 from reconciler.manifest.substitute import mentions_reference, substitute
 from reconciler.manifest.variables import MAX_EXPANSION, Resolver
 from reconciler.manifest.yaml_careful import Flaw
@@ -51,16 +52,19 @@ def load(
     *,
     variables: Mapping[str, str] = _NOTHING,
     capabilities_of: CapabilitiesOf | None = None,
+    sql_problems: SqlProblems | None = None,
     plugins: PluginTypes | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Loaded:
     """Reads files and folders. Nothing is raised for bad input: everything wrong is a diagnostic."""
     loader = _Loader(Resolver(variables, environ), plugins or PluginTypes())
     with collection_paused():
-        return _load(loader, paths, capabilities_of)
+        return _load(loader, paths, capabilities_of, sql_problems)
 
 
-def _load(loader: _Loader, paths: Sequence[str], capabilities_of: CapabilitiesOf | None) -> Loaded:
+def _load(
+    loader: _Loader, paths: Sequence[str], capabilities_of: CapabilitiesOf | None, sql_problems: SqlProblems | None
+) -> Loaded:
     for file in files.find(paths, loader.diagnostics):
         data = files.read(file, loader.diagnostics)
         if data is not None:
@@ -77,6 +81,8 @@ def _load(loader: _Loader, paths: Sequence[str], capabilities_of: CapabilitiesOf
             )
         )
     check(loader.registry, capabilities_of)
+    if sql_problems is not None:
+        check_sql_at_run(loader.registry, sql_problems)
     return Loaded(loader.desired(), tidy(loader.diagnostics), loader.documents)
 
 

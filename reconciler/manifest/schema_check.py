@@ -7,6 +7,7 @@ a hostile document is bounded by the number of problems shown and not by its siz
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, lru_cache
 from itertools import islice
@@ -16,7 +17,7 @@ from reconciler.manifest.problem import Path, Problem
 from reconciler.manifest.schema_files import catalog_types, is_secret, is_secret_of_source, schema, secret_keys
 from reconciler.manifest.substitute import DATA_SOURCE, Substituted, is_plain, put
 from reconciler.manifest.yaml_careful import Careful, Node
-from reconciler.manifest.yaml_scalars import Value, describe, quoted, resolve
+from reconciler.manifest.yaml_scalars import LARGEST, Value, describe, is_too_large, quoted, resolve
 
 MAX_ERRORS = 100
 _SHORT = 80
@@ -104,7 +105,7 @@ def _problems(error: Any, value: dict[str, Value], careful: Careful, rules: Rule
     where = f"`{_show(path)}`" if path else "the document"
     match kind.name:
         case "type":
-            yield _wrong_type(path, list(kind.types), node, message, _is_secret_place(rules, value, path))
+            yield _wrong_type(path, list(kind.types), node, rule, _is_secret_place(rules, value, path))
         case "additionalProperties":
             known = sorted(rule.get("properties", {}))
             for key in kind.unexpected:
@@ -132,6 +133,8 @@ def _problems(error: Any, value: dict[str, Value], careful: Careful, rules: Rule
             yield Problem("M208", path, f"{where} is out of range", f"from {low} to {high}")
         case "anyOf":
             yield Problem("M204", path, f"{where}: {message}" if message else f"{where} lacks a key")
+        case "not" if "required" in rule.get("not", ()) and (node is None or node.kind != "mapping"):
+            return  # Whatever is no mapping "has" all keys; that it is none is told already.
         case "not":
             yield Problem("M209", path, message or f"{where} has keys that exclude each other", "keep one of them")
         case "propertyNames":
@@ -183,9 +186,10 @@ def _stands_alone(path: Path, rule: dict[str, Any], value: dict[str, Value], mis
     )
 
 
-def _wrong_type(path: Path, types: list[str], node: Node | None, form: str, secret: bool) -> Problem:
-    """`form`: in words, what the schema wants where it is more than one type."""
+def _wrong_type(path: Path, types: list[str], node: Node | None, rule: dict[str, Any], secret: bool) -> Problem:
+    """The rule's message says in words what the schema wants where it is more than one type."""
     where = f"`{_show(path)}`" if path else "the document"
+    form = str(rule.get("x-message", ""))
     wanted = form if form and len(types) > 1 else " or ".join(_WORDS.get(t, t) for t in types)
     if node is None:
         return Problem("M205", path, f"{where} must be {wanted}")
@@ -196,16 +200,32 @@ def _wrong_type(path: Path, types: list[str], node: Node | None, form: str, secr
         return Problem("M210", path, f"{where} has no value", f"give it {wanted}, or remove the key")
     if node.plain and types == ["string"] and not isinstance(resolve(node.text), str):
         what = f"{where} is" if secret else f"{where}: {node.text} is"
-        hint = "put it in quotes" if secret else f"write {quoted(node.text)}"
+        hint = "put it in quotes" if secret else _as_string(node.text, rule)
         return Problem("M206", path, f"{what} read as {describe(node.text)}, not as a string", hint)
     if secret:
         return Problem("M205", path, f"{where} must be {wanted}")
     found = describe(node.text) if node.plain else "a string"
+    if node.plain and is_too_large(node.text):
+        or_text = (
+            f"write {quoted(node.text)} if it is a text; " if "string" in types and len(node.text) <= _SHORT else ""
+        )
+        message = f"{where}: {node.text[:_SHORT]} is a number that is too large"
+        return Problem("M205", path, message, f"{or_text}a number is at most {LARGEST}")
     hint = "write decimal digits without quotes" if {"integer", "number"} & set(types) else ""
     hint = "write true or false without quotes" if types == ["boolean"] else hint
     if "string" in types and node.plain and len(node.text) <= _SHORT:
         hint = f"write {quoted(node.text)}"  # A date, say, where texts are taken too.
     return Problem("M205", path, f"{where} must be {wanted}; {node.text[:_SHORT]} is {found}", hint)
+
+
+def _as_string(text: str, rule: dict[str, Any]) -> str:
+    """How to write a plain scalar that is to be a string: in quotes, unless the string would be refused next. What an
+    age lacks is its unit."""
+    pattern = rule.get("pattern")
+    if pattern is None or re.search(pattern, text):
+        return f"write {quoted(text)}"
+    form = str(rule.get("x-message", ""))
+    return f"write {text}d, say: {form}" if form and re.search(pattern, f"{text}d") else form
 
 
 def _not_one_of(path: Path, rule: dict[str, Any], node: Node | None) -> Problem:

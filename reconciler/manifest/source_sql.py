@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from reconciler.manifest.check_sql import DIALECT, first_line
+from reconciler.manifest.check_sql import DIALECT, wrong_with
 from reconciler.manifest.nearest import nearest
 from reconciler.manifest.problem import Path, Problem
 
@@ -55,7 +55,7 @@ def _parsed(sql: str) -> tuple[Any, str]:
     try:
         trees = [tree for tree in sqlglot.parse(sql, dialect=DIALECT) if tree is not None]
     except (errors.ParseError, errors.TokenError, RecursionError) as error:
-        return None, f"the SQL does not parse: {first_line(error)}"
+        return None, f"the SQL does not parse: {wrong_with(error)}"
     if len(trees) != 1 or not isinstance(trees[0], exp.Query):
         return None, "the SQL is no SELECT" if len(trees) == 1 else "the SQL is more than one statement, or none"
     writing = (exp.DML, exp.DDL, exp.Command, exp.Into, exp.QueryTransform)

@@ -20,8 +20,11 @@ MERGE_TAG: Final = "tag:yaml.org,2002:merge"
 _RESOLVERS = yaml.SafeLoader.yaml_implicit_resolvers
 _TRUE = frozenset(["yes", "true", "on"])
 _DECIMAL = re.compile(r"[-+]?(0|[1-9][0-9]{0,15})")
+_DIGITS = re.compile(r"[-+]?[1-9][0-9]*")
 _FLOAT = re.compile(r"[-+]?[0-9]+\.[0-9]*([eE][-+][0-9]+)?")
 _CACHE_LIMIT = 20_000
+LARGEST: Final = 2**53
+"""The largest whole number that every JSON tool reads as it is written."""
 
 _cache: dict[str, ScalarValue] = {}
 
@@ -54,7 +57,7 @@ def _resolve(text: str) -> ScalarValue:
             return text
         case "bool":
             return text.lower() in _TRUE
-        case "int" if _DECIMAL.fullmatch(text) and abs(int(text)) <= 2**53:
+        case "int" if _DECIMAL.fullmatch(text) and abs(int(text)) <= LARGEST:
             return int(text)
         case "float" if len(text) < 40 and _FLOAT.fullmatch(text):
             value = float(text)
@@ -75,6 +78,11 @@ def describe(text: str) -> str:
         "value": "a value key",
     }
     return words.get(tag_of(text).rpartition(":")[2], "a string")
+
+
+def is_too_large(text: str) -> bool:
+    """True for a whole number in decimal digits that is too large to be one here."""
+    return resolve(text) is None and _DIGITS.fullmatch(text) is not None
 
 
 def quoted(text: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from reconciler.catalog.base import DataPlace, WriteContext
 from reconciler.core.maintenance import decide, due_indexes, due_tags, due_versions
+from reconciler.core.text import speed
 from reconciler.model.errors import CatalogError
 from reconciler.model.maintained import CLEANUP, COMPACT, INDEXES, Decision, Result
 from reconciler.model.maintenance import Facts, Fragment, Maintenance
@@ -100,8 +101,7 @@ class Pace:
 
     def line(self, seconds: float) -> str:
         tasks = f", {self.tasks}/{self.of_tasks} tasks, {self.rows} rows" if self.of_tasks else ""
-        speed = f", {self.bytes / 1e6 / seconds:.0f} MB/s" if seconds >= 1 and self.bytes else ""
-        return f"{self.part}: {self.tables}/{self.of} tables{tasks}{speed}, {seconds:.0f} s"
+        return f"{self.part}: {self.tables}/{self.of} tables{tasks}{speed(self.bytes, seconds)}, {seconds:.0f} s"
 
 
 @dataclass
@@ -198,7 +198,11 @@ class Run:
         want, before = self.subjects[n].want.indexes, self.assessed[n].facts
         assert want is not None
         left = answer["after"]["unindexed_rows"]
-        same = [name for name in due_indexes(want, before) if left.get(name, 0) >= before.unindexed[name]]
+        due = due_indexes(want, before)
+        gone = [name for name in due if name not in left]
+        if gone:
+            return Result("failed", f"{', '.join(gone)}: it is not there any more", answer["after"])
+        same = [name for name in due if left[name] >= before.unindexed[name]]
         if same:
             return Result("failed", f"Lance took no row into {', '.join(same)}", answer["after"])
         return Result("done", "", answer["after"])

@@ -9,6 +9,7 @@ from typing import Any
 
 from reconciler.catalog.arrow_convert import to_arrow_field
 from reconciler.catalog.base import DataPlace, WriteContext, Written
+from reconciler.core.text import speed
 from reconciler.core.world import record_after
 from reconciler.model.change import MaterializeTable
 from reconciler.model.data import FILE_FORMATS, DataRecord
@@ -231,5 +232,5 @@ def _gathered(running: Running, found: Iterator[Mapping[str, Any]], of: int | No
 
 def _pace(done: int, of: int | None, rows: int, size: int, seconds: float) -> Line:
     parts = f"{done}/{of} parts" if of is not None else f"{done} parts"
-    text = f"{parts}, {rows} rows, {size / 1e6 / max(seconds, 0.001):.1f} MB/s"
+    text = f"{parts}, {rows} rows{speed(size, seconds)}"
     return lambda _: text

@@ -28,6 +28,7 @@ from reconciler.catalog.lance_remains import COPYING, Copying, copying, has_vers
 from reconciler.catalog.storage import Storage, open_storage
 from reconciler.core.fingerprint import fingerprint
 from reconciler.core.migrated import as_copied, as_marked
+from reconciler.core.text import speed
 from reconciler.model.change import MigrateTable
 from reconciler.model.data import DataRecord, migrated_from
 from reconciler.model.errors import CatalogError, Code
@@ -198,7 +199,7 @@ def _side(place: DataPlace) -> dict[str, Any]:
 
 
 def _pace(done: int, of: int, size: int) -> Any:
-    return lambda seconds: f"{done}/{of} files, {size / 1e6 / max(seconds, 0.001):.1f} MB/s, {seconds:.0f} s"
+    return lambda seconds: f"{done}/{of} files{speed(size, seconds)}, {seconds:.0f} s"
 
 
 def _compare(

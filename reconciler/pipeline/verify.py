@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from reconciler.catalog.base import DataPlace
+from reconciler.core.text import speed
 from reconciler.core.verdicts import tasks_of, without_column
 from reconciler.model.arrow import Field
 from reconciler.model.checks import NO_CHECKS, Checks
@@ -78,9 +79,8 @@ class Pace:
     of_parts: int = 0
 
     def line(self, seconds: float) -> str:
-        speed = f", {self.bytes / 1e6 / seconds:.0f} MB/s" if seconds >= 1 and self.bytes else ""
         parts = f", {self.parts}/{self.of_parts} parts of large ones" if self.of_parts else ""
-        return f"{self.tables}/{self.of} tables{parts}, {self.rows} rows{speed}, {seconds:.0f} s"
+        return f"{self.tables}/{self.of} tables{parts}, {self.rows} rows{speed(self.bytes, seconds)}, {seconds:.0f} s"
 
 
 def read_tables(

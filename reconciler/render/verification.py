@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reconciler.core.text import plural
 from reconciler.model.ident import dotted
 from reconciler.model.verification import READ, CheckResult, Verification, VerifiedTable
 from reconciler.render.safe_text import bounded, safe
@@ -12,14 +13,14 @@ _SIGNS = {True: "ok", False: "FAILED", None: "to do"}
 def verification_text(found: Verification) -> str:
     lines: list[str] = []
     for table in found.tables:
-        size = "" if table.rows is None else f"  {table.rows} row{'' if table.rows == 1 else 's'}  {table.checksum}"
+        size = "" if table.rows is None else f"  {plural(table.rows, 'row')}  {table.checksum}"
         lines.append(f"{_SIGNS[table.ok]:<6}  {_name(table)}{size}")
         for check in table.checks:
             if check.ok is not True:
                 detail = f": {bounded(safe(check.detail))}" if check.detail else ""
                 lines.append(f"          {safe(check.name)}{detail}")
     counts = found.summary()
-    total = f"{counts['tables']} table{'' if counts['tables'] == 1 else 's'}, {counts['checks']} checks"
+    total = f"{plural(counts['tables'], 'table')}, {plural(counts['checks'], 'check')}"
     pending = found.count(None)
     done = f"{pending} to do" if pending else f"{counts['ok']} ok"
     unread = f" ({counts['unreadable']} could not be read)" if counts["unreadable"] else ""

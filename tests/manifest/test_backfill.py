@@ -122,6 +122,7 @@ WRONG = {
     "name: a, type: int32, backfill: {sql: length(txt)}": ("M490", "length"),
     "name: a, type: int32, backfill: {sql: A + 1}": ("M493", "A + 1"),
     "name: a, type: int32, backfill: {function: nosuch}": ("M495", "nosuch"),
+    "name: a, type: int32, backfill: '1'": ("M205", "'1'"),
     "name: a, type: int32, backfill: {}": ("M204", "{}"),
     "name: a, type: int32, backfill: {sql: '1', function: f}": ("M209", "{sql"),
     "name: a, type: int32, backfill: {sqll: '1', sql: '1'}": ("M203", "sqll"),

@@ -85,6 +85,32 @@ def test_what_is_wrong_is_told_at_its_place(tmp_path: Path, checks: str) -> None
     assert (tmp_path / "m.yaml").read_text().splitlines()[line - 1][column - 1 :].startswith(text)
 
 
+def test_an_age_without_a_unit_is_told_how_to_write_it(tmp_path: Path) -> None:
+    (found,) = loaded(tmp_path, "{freshness: {column: at, maxAge: 7}}").diagnostics
+    assert (found.code, found.hint[:9]) == ("M206", "write 7d,")
+
+
+def test_a_number_that_is_too_large_is_told_so(tmp_path: Path) -> None:
+    (found,) = loaded(tmp_path, "{accepted: {id: [9999999999999999999]}}").diagnostics
+    assert found.message.endswith("9999999999999999999 is a number that is too large")
+    assert found.hint == 'write "9999999999999999999" if it is a text; a number is at most 9007199254740992'
+
+
+@pytest.mark.parametrize(
+    ("sql", "told"),
+    [
+        ("id > 'open", "a ' is not closed"),
+        ("id > 1 /* open", "a text, a name or a comment is not closed"),
+        ("id = x'zz'", "a number has wrong digits"),
+        ("(" * 5000 + "id" + ")" * 5000, "it is nested too deeply"),
+    ],
+)
+def test_sql_that_does_not_parse_is_told_in_words_about_it(sql: str, told: str) -> None:
+    problem = sql_problem(sql, FIELDS, ())
+    assert problem is not None
+    assert problem.message == f"the SQL does not parse: {told}"
+
+
 def test_what_cannot_be_known_is_not_told(tmp_path: Path) -> None:
     """Without a schema there are no columns to compare with; a column whose type is broken is there all the same."""
     checks = (

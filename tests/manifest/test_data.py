@@ -102,6 +102,8 @@ WRONG = {
     "{format: jdbc, url: 'jdbc:sqlserver://h;user=u;password=hunter2', table: t}": ("M417", "'jdbc:sql", "give them in keys of their own, as ${env:NAME}: user and password, or storage.*"),
     "{format: jdbc, url: 'jdbc:oracle:thin:scott/hunter2@h:1521/x', table: t}": ("M417", "'jdbc:ora", "give them in keys of their own, as ${env:NAME}: user and password, or storage.*"),
     "{format: parquet, path: [a, 's3://k:hunter2@b/x']}": ("M417", "'s3:", "give them in keys of their own, as ${env:NAME}: user and password, or storage.*"),
+    "{format: parquet, path: 'https://h/x.parquet?sv=2024&sig=hunter2'}": ("M417", "'https", "write the address without it, and storage.* as ${env:NAME}"),
+    "{format: csv, path: [a, 'https://b.s3.amazonaws.com/x?X-Amz-Credential=hunter2']}": ("M417", "'https", "write the address without it, and storage.* as ${env:NAME}"),
     "{format: jdbc, url: 'jdbc:x', table: t, options: {url: 'jdbc:y://u:hunter2@h/db'}}": ("M417", "'jdbc:y", "give them in keys of their own, as ${env:NAME}: user and password, or storage.*"),
     "{format: jdbc, url: 'jdbc:x', table: t, password: '${env:hunter2'}": ("M300", "'${env", "references are ${env:NAME}, ${file:PATH} and ${var:NAME}; $${ gives a plain ${"),
     "{format: jdbc, url: 'jdbc:x', table: t, password: 72617261}": ("M206", "72617261", "put it in quotes"),

@@ -67,6 +67,8 @@ def test_what_is_wrong_is_told_at_its_place(tmp_path: Path, maintenance: str) ->
     code, at = WRONG[maintenance]
     found = loaded(tmp_path, maintenance)
     assert codes(found) == [code]
+    if code == "M206":
+        assert found.diagnostics[0].hint.startswith("write 14d, say: an age is a number and one of s, m, h, d, w")
     lines = (tmp_path / "m.yaml").read_text().splitlines()
     ((line, column),) = places(found, code)
     assert lines[line - 1][column - 1 :].startswith(at)

@@ -8,9 +8,11 @@ import pytest
 from cli.cli_runs import catalog, reconciler, table, write
 from pipeline import spark_lake
 
+from reconciler.model.verification import CheckResult, Verification, VerifiedTable
 from reconciler.pipeline import session as sessions
 from reconciler.pipeline.session import SparkError, SparkOptions, first_line, missing, session
 from reconciler.pipeline.verify import Pace
+from reconciler.render.verification import verification_text
 
 SPEC = "checks: {rowCount: {min: 1}, unique: [[id, text]]}"
 SCHEMA = "[{name: id, type: int64}, {name: text, type: string}]"
@@ -84,8 +86,14 @@ def test_wrong_command_lines(lake: Path) -> None:
     assert "--against compares one table, and 2 are selected" in run.err
 
 
+def test_one_is_no_plural() -> None:
+    found = Verification((VerifiedTable("lake", ("t",), (CheckResult("schema", True),), 1, "abc"),))
+    assert verification_text(found) == "ok      lake:t  1 row  abc\n1 table, 1 check: 1 ok, 0 failed\n"
+
+
 def test_progress_and_errors_are_one_line() -> None:
     assert Pace(1, 2, 30, 4_000_000).line(2.0) == "1/2 tables, 30 rows, 2 MB/s, 2 s"
     assert Pace(1, 2, 30, 0, 3, 8).line(2.0) == "1/2 tables, 3/8 parts of large ones, 30 rows, 2 s"
+    assert Pace(1, 2, 30, 1_000).line(2.0) == "1/2 tables, 30 rows, 2 s", "too little to say how fast"
     assert Pace(0, 2, 0, 0).line(0.1) == "0/2 tables, 0 rows, 0 s"
     assert first_line(ValueError("\n[CODE] what\n\tat java.lang")) == "[CODE] what"

@@ -365,6 +365,20 @@ def test_an_index_that_stays_as_it_was_is_no_success(tmp_path: Path, monkeypatch
     assert parts(run)["indexes"]["detail"] == "Lance took no row into id_idx"
 
 
+def test_an_index_that_went_meanwhile_is_no_success(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake(tmp_path, "t")
+
+    def dropped(unit: dict[str, Any]) -> Iterator[Any]:
+        lance.dataset(unit["uri"]).drop_index("id_idx")
+        yield from real(unit)
+
+    real = maintain_task.refresh
+    monkeypatch.setattr(maintain_task, "refresh", dropped)
+    run = maintain(tmp_path, "--format", "json")
+    assert (run.code, outcomes(run)) == (5, ["done", "failed", None])
+    assert parts(run)["indexes"]["detail"] == "id_idx: it is not there any more"
+
+
 @pytest.mark.parametrize("stable", [False, True])
 def test_rows_and_indexes_are_the_same_after_a_compaction(tmp_path: Path, stable: bool) -> None:
     """Every type; deleted rows; a column that came later; with row ids that stay and without. A compaction neither adds

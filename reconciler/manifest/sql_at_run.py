@@ -1,0 +1,54 @@
+"""SQL that reads well and that pylance refuses all the same: unknown functions, types that do not fit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+from reconciler.manifest.check_sql import BACKFILL, CHECK, Use, sql_problem
+from reconciler.manifest.index_rules import broken
+from reconciler.manifest.problem import Path
+from reconciler.manifest.registry import Entry, Registry
+from reconciler.model.arrow import Field
+from reconciler.model.desired import DesiredTable
+
+SqlProblems = Callable[[Sequence[Field], Sequence[str], Sequence[str]], Sequence[str | None]]
+"""Of the filters, then of the new columns: what is wrong, or None. Given from outside, because it loads pylance; so it
+is asked about tables that have SQL only."""
+_LITERAL = re.compile(r"true|false|-?[0-9][0-9.e+-]*|'(?:[^']|'')*'")
+"""What a `default` has become; it was judged with its column."""
+_GROWS = re.compile(r"\b(?:\w*repeat|\w*resize|[lr]pad|range|generate_series|space|\w*replace|encode)\b", re.IGNORECASE)
+"""Functions whose values are larger than what they are given. Constants are computed when they are compiled, and who
+writes a manifest must not fill our memory: such SQL is left to the run."""
+_Found = tuple[Use, Path, str]
+
+
+def check_sql_at_run(registry: Registry, sql_problems: SqlProblems) -> None:
+    for tables in registry.tables.values():
+        for entry in tables.values():
+            declared = entry.declared
+            if isinstance(declared, DesiredTable) and declared.fields is not None and not declared.absent:
+                _check_table(entry, declared, declared.fields, sql_problems)
+
+
+def _check_table(entry: Entry, declared: DesiredTable, fields: Sequence[Field], sql_problems: SqlProblems) -> None:
+    found = [*_filters(declared), *_new_columns(fields)]
+    found = [f for f in found if not _GROWS.search(f[2]) and sql_problem(f[2], fields, f[1], f[0]) is None]
+    if not found or any(broken(f.type) for f in fields):
+        return
+    filters = [sql for use, _, sql in found if use is CHECK]
+    columns = [sql for use, _, sql in found if use is BACKFILL]
+    for (use, place, _), told in zip(found, sql_problems(fields, filters, columns), strict=True):
+        if told is not None:
+            entry.error(use.not_evaluated, place, f"pylance does not evaluate this in a {use.where}: {told}")
+
+
+def _filters(declared: DesiredTable) -> Iterator[_Found]:
+    for number, expression in enumerate(declared.checks.expressions):
+        yield CHECK, ("spec", "checks", "expressions", number, "sql"), expression.sql
+
+
+def _new_columns(fields: Sequence[Field]) -> Iterator[_Found]:
+    for number, field in enumerate(fields):
+        if field.default is not None and not _LITERAL.fullmatch(field.default):
+            yield BACKFILL, ("spec", "schema", number, "backfill", "sql"), field.default
