@@ -57,7 +57,9 @@ def _new(sql: str) -> dict[str, str]:
 def _problem(table: Any, **scan: Any) -> str | None:
     try:
         table.scanner(**scan).to_table()
-    except Exception as error:
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # A panic of the Rust core is none of Exception.
         return _words(str(error))
     return None
 

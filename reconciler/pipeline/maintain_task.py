@@ -19,8 +19,8 @@ ingested is known from old versions then."""
 CLAIMED = "a data step has taken it meanwhile"
 ATTEMPTS = 3
 COMPACTION = {"num_threads": 2, "compaction_mode": "reencode"}
-"""One thread: an executor has other tasks. To copy pages instead of encoding them again would keep the small pages of
-small fragments, which are several times slower to read."""
+"""Two threads: one encodes while the other waits; an executor has other tasks too. To copy pages instead of encoding
+them again would keep the small pages of small fragments, which are several times slower to read."""
 
 
 def open_latest(unit: Unit, version: int | None = None) -> Any:
