@@ -93,6 +93,7 @@ def test_a_record_of_a_newer_version_asks_for_an_upgrade_only(tmp_path: Path) ->
     assert "repair or remove it" in finding.message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("layout", "ident"), [(DEFAULT, ("t",)), (DEFAULT, ("n", "t")), (V1, ("t",)), (V2, ("t",))])
 def test_a_table_that_lost_its_versions_is_to_be_restored(
     layout: dict[str, str], ident: tuple[str, ...], tmp_path: Path
@@ -117,6 +118,7 @@ def test_a_table_that_lost_its_versions_is_to_be_restored(
             (where / ".lance-reserved").unlink()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [True, False], ids=["rows", "empty"])
 @pytest.mark.parametrize(("layout", "ident"), [(DEFAULT, ("t",)), (DEFAULT, ("n", "t")), (V1, ("t",)), (V2, ("t",))])
 def test_a_table_that_lost_versions_and_data_is_not_made_anew(
