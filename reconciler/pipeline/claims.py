@@ -139,15 +139,18 @@ def committed(place: DataPlace, operation: Any, version: int, properties: Mappin
 
 @contextmanager
 def claimed(place: DataPlace, context: WriteContext, clock: Clock = REAL) -> Iterator[Held]:
-    """The claim is given back whatever happens, together with the record of what landed; where that fails, the next
-    run finds both. Raises CatalogError."""
+    """The claim is given back together with the record of what landed; where that fails, the next run finds both. It
+    stays when nobody knows whether the rows are in: whoever comes next takes it over. Raises CatalogError."""
     held = _acquired(place, context, clock)
     renewal = _Renewal(held)
     renewal.start()
     try:
         yield held
-    except BaseException:
+    except BaseException as error:
         renewal.stop()
+        if isinstance(error, CatalogError) and error.unknown_outcome:
+            _left.add(held.claim.run)  # The commit may yet land: only a fence ends that.
+            raise
         with contextlib.suppress(CatalogError):  # What went wrong first is what has to be told.
             _give_back(held)
         raise
@@ -209,8 +212,16 @@ def _found(dataset: Any) -> Claim | None:
         raise CatalogError(Code.INVALID_TABLE_STATE, f"{dataset.uri}: {error}: remove it by hand") from error
 
 
+_left: set[str] = set()
+"""Runs of this process that gave up on an unknown outcome."""
+
+
 def _gone(claim: Claim, now: float) -> bool:
-    return now > claim.until or (claim.host == socket.gethostname() and _born(claim.pid) != claim.born)
+    return (
+        claim.run in _left
+        or now > claim.until
+        or (claim.host == socket.gethostname() and _born(claim.pid) != claim.born)
+    )
 
 
 def _born(pid: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from reconciler.catalog.arrow_convert import to_arrow_field
@@ -31,14 +31,6 @@ REDO = 5
 """How often the commit is tried again after somebody else's: the files that were written stay good."""
 WHOLE = {"max_rows_per_file": 2**31 - 1}
 """One fragment for each part, where the manifest says how many there are to be."""
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """The data files of a step, and what is in them."""
-
-    fragments: tuple[Any, ...]
-    count: int
 
 
 def materialize(running: Running, change: MaterializeTable, place: DataPlace, context: WriteContext) -> Written:
@@ -92,15 +84,15 @@ def _moved_on(what: str) -> CatalogError:
 
 
 def _committed(
-    held: Held, change: MaterializeTable, rows: _Rows, record: DataRecord, tag: str | None
+    held: Held, change: MaterializeTable, rows: list[Any], record: DataRecord, tag: str | None
 ) -> tuple[int, Any]:
     """And the version before."""
     from lance import LanceOperation
 
     for attempt in range(REDO):
-        operation: Any = LanceOperation.Append(list(rows.fragments))
+        operation: Any = LanceOperation.Append(rows)
         if change.replace and (gone := [f.fragment_id for f in held.dataset.get_fragments()]):
-            operation = LanceOperation.Update(removed_fragment_ids=gone, new_fragments=list(rows.fragments))
+            operation = LanceOperation.Update(removed_fragment_ids=gone, new_fragments=rows)
         before = version_before(held)
         try:
             with tagged(held.dataset, tag, before):
@@ -123,7 +115,7 @@ def _written(
     storage: Mapping[str, str],
     listing: Listing,
     held: Held,
-) -> _Rows:
+) -> list[Any]:
     spark, slots = running.spark()
     unit = _unit(change, source, storage, held)
     if source["format"] in (*FILE_FORMATS, "lance") and not change.order_by:
@@ -205,8 +197,8 @@ def _parts(unit: Unit, pieces: Sequence[Piece], partitions: int | None, slots: i
         yield {**unit, "key": number, "files": [pieces[i].to_unit() for i in places]}
 
 
-def _gathered(running: Running, found: Iterator[Mapping[str, Any]], of: int | None) -> _Rows:
-    """In the order of the parts, so that the same files make the same table."""
+def _gathered(running: Running, found: Iterator[Mapping[str, Any]], of: int | None) -> list[Any]:
+    """The fragments in the order of the parts, so that the same files make the same table."""
     from lance import FragmentMetadata
 
     got: list[Mapping[str, Any]] = []
@@ -226,8 +218,7 @@ def _gathered(running: Running, found: Iterator[Mapping[str, Any]], of: int | No
         more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
         raise CatalogError(Code.INVALID_INPUT, f"the source does not fit the table: {errors[0]}{more}")
     got.sort(key=lambda a: int(a["key"]))
-    fragments = tuple(FragmentMetadata.from_json(f) for a in got for f in a["fragments"])
-    return _Rows(fragments, sum(int(a["rows"]) for a in got))
+    return [FragmentMetadata.from_json(f) for a in got for f in a["fragments"]]
 
 
 def _pace(done: int, of: int | None, rows: int, size: int, seconds: float) -> Line:

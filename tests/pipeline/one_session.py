@@ -1,4 +1,5 @@
-"""One Spark for all tests of a module: whatever starts a session gets this one, and stops nothing."""
+"""One Spark for all tests of a module: whatever starts a session gets this one, and stops nothing.
+A module that imports both names has it."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ def spark() -> Iterator[Any]:
         yield running
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def one_session(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     @contextmanager
     def shared(_options: SparkOptions) -> Iterator[Any]:

@@ -228,6 +228,36 @@ def test_a_claim_is_renewed_and_rows_still_get_in(place: DataPlace, monkeypatch:
     assert now(place).count_rows() == 3
 
 
+@pytest.mark.parametrize("late", [False, True])
+def test_a_commit_that_lands_after_nobody_waits_for_it(
+    place: DataPlace, monkeypatch: pytest.MonkeyPatch, late: bool
+) -> None:
+    """Its answer is lost, and it is not there yet when it is looked for."""
+    commit = claims.committed
+    kept: list[Any] = []
+
+    def lost(where: DataPlace, operation: Any, version: int, properties: Any) -> Any:
+        if RECORD_KEY in properties and not kept:
+            kept.append((where, operation, version, properties))
+            raise CatalogError(Code.SERVICE_UNAVAILABLE, "timed out", unknown_outcome=True)
+        return commit(where, operation, version, properties)
+
+    monkeypatch.setattr(claims, "committed", lost)
+    with pytest.raises(CatalogError, match="timed out"), claimed(place, CONTEXT) as held:
+        append(held)
+    assert CLAIM_KEY in now(place).metadata
+    if not late:
+        commit(*kept[0])
+    with claimed(place, CONTEXT) as held:  # At once: this process knows that the other one is left.
+        if held.record() is None:
+            append(held)
+    if late:
+        with pytest.raises(Exception, match=r"preempted|incompatible"):
+            commit(*kept[0])
+    assert now(place).count_rows() == 3
+    assert record(place) == RECORD
+
+
 def test_somebody_elses_text_under_our_key_is_no_free_table(place: DataPlace) -> None:
     now(place).update_metadata({CLAIM_KEY: "mine"})
     with pytest.raises(CatalogError, match="cannot read"), claimed(place, CONTEXT):

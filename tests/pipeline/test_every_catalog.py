@@ -18,7 +18,6 @@ from pipeline.one_session import one_session, spark
 __all__ = ["one_session", "spark"]
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.usefixtures("one_session"),
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas"),
 ]
 MAKE = {backend.name: backend.make for backend in BACKENDS}

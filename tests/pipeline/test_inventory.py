@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import redirect_stdout
 from datetime import UTC, datetime
 from io import StringIO
 from pathlib import Path
@@ -17,9 +16,9 @@ import pyarrow as pa
 import pytest
 from cli.cli_runs import Run, catalog, namespace, reconciler, table, write
 from pipeline import fleet_lake, spark_lake
+from pipeline.one_session import one_session, spark
 from servers.moto import Moto
 from servers.rest_adapter import RestServers
-from servers.spark import need_java
 
 from reconciler import app
 from reconciler.engine import progress
@@ -27,27 +26,10 @@ from reconciler.model.ident import dotted
 from reconciler.pipeline.history import History
 from reconciler.pipeline.history_figures import figures
 from reconciler.pipeline.inventory_source import register
-from reconciler.pipeline.session import SparkOptions, session
-from reconciler.verbs import tables
 
 README = Path(__file__).parents[2] / "README.md"
+__all__ = ["one_session", "spark"]
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")]
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[Any]:
-    need_java()
-    with session(SparkOptions("local[2,4]")) as running:
-        yield running
-
-
-@pytest.fixture(autouse=True)
-def one_session(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    @contextmanager
-    def shared(_options: SparkOptions) -> Iterator[Any]:
-        yield spark
-
-    monkeypatch.setattr(tables, "session", shared)
 
 
 def inventory(folder: Path, *more: str) -> Run:

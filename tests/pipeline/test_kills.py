@@ -22,7 +22,7 @@ import pytest
 from cli.cli_runs import REPO, catalog, command, environment, reconciler, table, write
 from pipeline.data_run import AFTER, BEFORE, WORKER
 from pipeline.in_process import InProcess
-from servers.spark import need_java
+from servers.spark import java_of, need_java
 
 from reconciler.catalog.lance_data import CLAIM_KEY
 from reconciler.pipeline import data_plane
@@ -69,15 +69,6 @@ def until(holds: Callable[[], Any], running: subprocess.Popen[str]) -> Any:
 def marked(lake: Path) -> int | None:
     mark = lake / "mark"
     return int(mark.read_text()) if mark.exists() else None
-
-
-def java_of(parent: int) -> int | None:
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            pid, name, _, its_parent = stat.read_text().split()[:4]
-            if int(its_parent) == parent and name == "(java)":
-                return int(pid)
-    return None
 
 
 def killed(running: subprocess.Popen[str]) -> None:

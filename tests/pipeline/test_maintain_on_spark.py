@@ -9,7 +9,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,35 +29,17 @@ from pipeline.maintain_lake import (
     path,
     state,
 )
+from pipeline.one_session import one_session, spark
 from pipeline.spark_lake import only_progress
 from pipeline.test_checksum import of_dataset
 from servers.moto import Moto
 from servers.rest_adapter import RestServers
-from servers.spark import need_java
 
-from reconciler.pipeline.session import SparkOptions, session
-from reconciler.verbs import tables
-
+__all__ = ["one_session", "spark"]
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")]
 README = REPO / "README.md"
 SMALL = INDEX + ALL.replace("targetRowsPerFragment: 1000", "targetRowsPerFragment: 20")
 """Several compaction tasks for a table."""
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[Any]:
-    need_java()
-    with session(SparkOptions("local[2,4]")) as running:
-        yield running
-
-
-@pytest.fixture(autouse=True)
-def one_session(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    @contextmanager
-    def shared(_options: SparkOptions) -> Iterator[Any]:
-        yield spark
-
-    monkeypatch.setattr(tables, "session", shared)
 
 
 def test_several_tables_and_tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,7 +32,6 @@ from reconciler.pipeline.session import SparkOptions
 __all__ = ["one_session", "spark"]
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.usefixtures("one_session"),
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas"),
 ]
 README = REPO / "README.md"

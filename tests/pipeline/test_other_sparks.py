@@ -3,7 +3,6 @@ workers. The executors of the latter two are other processes, which do not have 
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
@@ -22,7 +21,7 @@ from cli.cli_runs import REPO, Run, catalog, command, environment, process, reco
 from pipeline import evolve_elsewhere, in_process, migrate_lake, spark_lake
 from pipeline.spark_lake import only_progress
 from pipeline.test_checksum import of_dataset
-from servers.spark import connect_server, need_java, standalone
+from servers.spark import connect_server, java_of, need_java, standalone
 
 pytestmark = pytest.mark.slow
 SCRIPT = Path(__file__).with_name("read_elsewhere.py")
@@ -102,15 +101,6 @@ def maintained(run: Run) -> None:
     assert only_progress(run.err)
     found = [part for row in run.json["tables"] for part in row["parts"] if part["outcome"]]
     assert [(p["part"], p["outcome"], p["after"]["fragments"]) for p in found] == [("compact", "done", 2)] * 2
-
-
-def java_of(parent: int) -> int | None:
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            pid, name, _, its_parent = stat.read_text().split()[:4]
-            if int(its_parent) == parent and name == "(java)":
-                return int(pid)
-    return None
 
 
 def until(holds: Callable[[], object]) -> None:

@@ -6,7 +6,6 @@ import datetime
 import json
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -16,35 +15,18 @@ import pyarrow as pa
 import pytest
 from cli.cli_runs import Run, catalog, reconciler, table, write
 from pipeline import spark_lake
+from pipeline.one_session import one_session, spark
 from pipeline.read_elsewhere import shown, sources
 from pipeline.spark_lake import only_progress
 from servers.moto import Moto
 from servers.rest_adapter import RestServers
-from servers.spark import need_java
 
-from reconciler.pipeline.session import SparkOptions, session
 from reconciler.pipeline.verify import read_tables
-from reconciler.verbs import tables
 
+__all__ = ["one_session", "spark"]
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")]
 README = Path(__file__).parents[2] / "README.md"
 SCHEMA = '[{name: id, type: int64}, {name: text, type: string}, {name: vector, type: "fixed_size_list<float32>[2]"}]'
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[Any]:
-    need_java()
-    with session(SparkOptions("local[2,4]")) as running:
-        yield running
-
-
-@pytest.fixture(autouse=True)
-def one_session(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    @contextmanager
-    def shared(_options: SparkOptions) -> Iterator[Any]:
-        yield spark
-
-    monkeypatch.setattr(tables, "session", shared)
 
 
 def verify(folder: Path, *more: str) -> Run:

@@ -40,6 +40,16 @@ def need_java() -> None:
         pytest.skip(problem)
 
 
+def java_of(parent: int) -> int | None:
+    """The JVM that a process started."""
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            pid, name, _, its_parent = stat.read_text().split()[:4]
+            if int(its_parent) == parent and name == "(java)":
+                return int(pid)
+    return None
+
+
 def without_ours(folder: Path) -> dict[str, str]:
     """The environment of an executor."""
     poison = folder / "poison" / "reconciler"
