@@ -22,6 +22,8 @@ def add_package(spark: Any, folder: Path) -> None:
     try:
         spark.addArtifacts(str(_zipped(folder)), pyfile=True)
     except Exception as error:
+        if "was already registered" in str(error):
+            return  # The name says the content: the executors of this session have it.
         raise SparkError(
             f"the executors cannot be given this program: {first_line(error)}. Install lance-reconciler in their Python"
         ) from error
