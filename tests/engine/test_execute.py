@@ -11,9 +11,11 @@ from dataclasses import replace
 import pytest
 from engine_plans import OURS, copy_of, dataset, declare, lake, ns, plan, set_properties, table
 
+from reconciler.catalog.base import WriteContext, Written
 from reconciler.catalog.memory import MemoryCapabilities, MemoryCatalog
 from reconciler.engine.execute import execute
 from reconciler.model import change as c
+from reconciler.model.arrow import Field, parse_type
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.observed import Detached, Present
 from reconciler.model.plan import THRESHOLD, Plan
@@ -430,6 +432,53 @@ def test_destructive_steps_on_a_dataset_are_tagged() -> None:
     report = run(plan(catalog.world, changes, risks={1: "destructive"}), catalog)
     assert tags == ["reconciler-abababababab-s1", None]
     assert [s.tag for s in report.steps] == ["reconciler-abababababab-s1", None]
+
+
+class Rows:
+    """A data plane on the memory catalog; `says`: what becomes of a step."""
+
+    def __init__(self, catalog: MemoryCatalog, says: Written | CatalogError, moved: str | None = None) -> None:
+        self.catalog, self.says, self.why = catalog, says, moved
+
+    def moved(self, catalog: str, change: c.Change) -> str | None:
+        return self.why
+
+    def apply(self, catalog: object, change: c.Change, state: object, context: WriteContext) -> Written:
+        if isinstance(self.says, CatalogError):
+            raise self.says
+        self.catalog.world.apply(change)
+        return self.says
+
+    def close(self) -> None:
+        pass
+
+
+BACKFILL = c.BackfillColumns(("a", "t"), (Field("n", parse_type("int8"), default="1"),))
+
+
+@pytest.mark.parametrize(
+    ("says", "tag"),
+    [
+        (Written(1, 3, True), "reconciler-abababababab-s1"),
+        (Written(1, 3, False), None),
+        (CatalogError(Code.INVALID_INPUT, "bad values"), None),
+    ],
+)
+def test_a_data_step_has_the_tag_that_it_says_it_has(says: Written | CatalogError, tag: str | None) -> None:
+    """Its claims make versions, whatever becomes of the rows."""
+    catalog = lake(ns("a"), *table("a", "t"))
+    report = run(plan(catalog.world, [BACKFILL], risks={1: "rewrite"}), catalog, data=Rows(catalog, says))
+    assert [s.tag for s in report.steps] == [tag]
+
+
+def test_a_source_that_moved_on_makes_the_plan_stale_and_nothing_is_written() -> None:
+    catalog = lake(ns("a"), *table("a", "t"))
+    before = copy_of(catalog.world)
+    the_plan = plan(catalog.world, [set_properties("a", "t", x="1"), BACKFILL])
+    report = run(the_plan, catalog, data=Rows(catalog, Written(), "its files have changed"))
+    assert (report.outcome, EXIT_CODES[report.outcome]) == ("stale", 4)
+    assert "its files have changed" in report.message
+    assert catalog.world.snapshot() == before.snapshot()
 
 
 def test_stop_finishes_running_steps_and_starts_none() -> None:
