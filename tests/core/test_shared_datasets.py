@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from reconciler.catalog.memory import MemoryCapabilities
-from reconciler.core.planner import PlanOptions, make_plan
+from reconciler.core.planner import PlanError, PlanOptions, make_plan
 from reconciler.model.arrow import Field, parse_type
+from reconciler.model.data import DataSpec
 from reconciler.model.desired import CatalogSpec, Desired, DesiredTable, Management
 from reconciler.model.diagnostic import Source
 from reconciler.model.observed import Present, Snapshot
@@ -14,12 +17,15 @@ HERE = Source("m.yaml")
 WANTED = (Field("id", parse_type("int64")), Field("new", parse_type("string")))
 
 
-def plan_of(*places: str, properties: dict[str, str] | None = None) -> list[tuple[str, str]]:
+def plan_of(
+    *places: str, properties: dict[str, str] | None = None, data: tuple[DataSpec | None, ...] = ()
+) -> list[tuple[str, str]]:
     """Catalogs a, b, ... each with a table t at the given place, whose dataset lacks the column `new`."""
     catalogs, tables, snapshots = {}, {}, {}
     for name, place in zip("abc", places, strict=False):
         catalogs[name] = CatalogSpec(name, "memory", {}, Management(owner="us"), HERE)
-        tables[name] = {("t",): DesiredTable(name, ("t",), HERE, properties or {}, fields=WANTED)}
+        source = data["abc".index(name)] if data else None
+        tables[name] = {("t",): DesiredTable(name, ("t",), HERE, properties or {}, fields=WANTED, data=source)}
         dataset = DatasetState(WANTED[:1], owner="us")
         snapshots[name] = Snapshot({}, {("t",): Present(TableState(place, {}, Marks("us"), dataset))})
     capabilities = dict.fromkeys(catalogs, MemoryCapabilities())
@@ -38,3 +44,13 @@ def test_different_places_are_altered_each() -> None:
 def test_the_catalog_entries_are_managed_in_both() -> None:
     steps = plan_of("file:///lake/t", "/lake/t", properties={"team": "x"})
     assert steps == [("a", "update_table"), ("b", "update_table"), ("a", "add_columns")]
+
+
+def test_rows_come_from_one_source() -> None:
+    """The second manifest's would be left out without a word."""
+    one, other = (DataSpec({"format": "csv", "path": path}, "append") for path in ("x", "y"))
+    for data in ((one, other), (one, None), (None, one)):
+        with pytest.raises(PlanError) as refused:
+            plan_of("/lake/t", "/lake/t", data=data)
+        assert [d.code for d in refused.value.diagnostics] == ["P103"]
+    assert plan_of("/lake/t", "/lake/t", data=(one, one)) == [("a", "add_columns")], "no source was looked at here"
