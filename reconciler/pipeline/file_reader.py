@@ -8,6 +8,7 @@ storage options as Lance names them, whatever the store.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import re
@@ -198,28 +199,34 @@ def _csv(file: Any, options: Options, target: Any, wanted: Mapping[str, str]) ->
     types = {wanted[field.name]: _csv_type(field.type) for field in target}
     names = None if options.get("header", True) else list(wanted.values())
     nulls = options.get("nullValues")
-    reader = csv.open_csv(
-        file,
-        csv.ReadOptions(block_size=BATCH_BYTES // 4, column_names=names),
-        _csv_shape(options),
-        csv.ConvertOptions(
-            column_types=types,
-            null_values=list(nulls) if nulls is not None else [""],
-            strings_can_be_null=nulls is not None,
-        ),
-    )
-    _some_column(set(reader.schema.names), wanted)
     try:
+        reader = csv.open_csv(
+            file,
+            csv.ReadOptions(block_size=BATCH_BYTES // 4, column_names=names),
+            _csv_shape(options),
+            csv.ConvertOptions(
+                column_types=types,
+                null_values=list(nulls) if nulls is not None else [""],
+                strings_can_be_null=nulls is not None,
+            ),
+        )
+        _some_column(set(reader.schema.names), wanted)
         yield from reader
     except pa.ArrowInvalid as error:
-        raise ValueError(_named(str(error), reader.schema.names)) from error
+        raise ValueError(_named(str(error), file, options, names)) from error
 
 
-def _named(text: str, names: Sequence[str]) -> str:
-    """pyarrow counts columns; people name them."""
-    return re.sub(
-        r"CSV column #(\d+)", lambda m: f"column {names[int(m[1])]!r}" if int(m[1]) < len(names) else m[0], text
-    )
+def _named(text: str, file: Any, options: Options, names: Sequence[str] | None) -> str:
+    """pyarrow counts columns; people name them. Where the header cannot be read again, the number stays."""
+    found = re.search(r"CSV column #(\d+)", text)
+    if found is None:
+        return text
+    with contextlib.suppress(pa.ArrowException, OSError, ValueError, IndexError):
+        if names is None:
+            file.seek(0)
+            names = _header(file, options)
+        return text.replace(found[0], f"column {names[int(found[1])]!r}")
+    return text
 
 
 def _csv_shape(options: Options) -> Any:

@@ -97,3 +97,9 @@ def test_progress_and_errors_are_one_line() -> None:
     assert Pace(1, 2, 30, 1_000).line(2.0) == "1/2 tables, 30 rows, 2 s", "too little to say how fast"
     assert Pace(0, 2, 0, 0).line(0.1) == "0/2 tables, 0 rows, 0 s"
     assert first_line(ValueError("\n[CODE] what\n\tat java.lang")) == "[CODE] what"
+
+
+def test_of_what_java_raised_the_cause_is_told() -> None:
+    raised = ": java.sql.SQLException: No suitable driver\n\tat java.sql.X(Y.java:1)"
+    text = f"An error occurred while calling o63.load.\n{raised}"
+    assert first_line(Exception(text)) == "java.sql.SQLException: No suitable driver"

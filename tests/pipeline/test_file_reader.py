@@ -360,3 +360,9 @@ def test_it_runs_where_this_program_is_not_installed(tmp_path: Path) -> None:
     carried = cloudpickle.dumps((read_batches, uri, "parquet", {}, None, schema(id=pa.int8()), {}))
     done = subprocess.run([sys.executable, "-c", ELSEWHERE], input=carried, capture_output=True, check=False)
     assert done.stdout.strip() == b"2", done.stderr.decode()
+
+
+def test_a_bad_text_of_csv_is_told_by_its_column(tmp_path: Path) -> None:
+    uri = write(tmp_path, "a.csv", "id,price\n1,cheap\n")
+    with pytest.raises(FileError, match=r"column 'price'.*cheap"):
+        read(uri, "csv", schema(id=pa.int64(), price=pa.float64()))
