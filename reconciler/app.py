@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from reconciler.core.options import PlanOptions
 from reconciler.engine.redact import RedactingFormatter, Redactor
 from reconciler.model.diagnostic import Diagnostic, Source, has_errors
+from reconciler.model.reading import Reading
 from reconciler.model.spark import SparkOptions
 from reconciler.session import Failure, Refusal, Session, options_schema
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from reconciler.model.plan import Plan
     from reconciler.model.report import Report
 
-__all__ = ["Failure", "PlanOptions", "RedactingFormatter", "Redactor", "Refusal", "Session", "SparkOptions"]
+__all__ = ["Failure", "PlanOptions", "Reading", "RedactingFormatter", "Redactor", "Refusal", "Session", "SparkOptions"]
 
 
 @dataclass(frozen=True)
@@ -33,14 +34,14 @@ class Request:
     """What to plan for. No catalog named means all of them."""
 
     paths: tuple[str, ...]
-    variables: Mapping[str, str] = field(default_factory=dict)
+    reading: Reading = field(default_factory=Reading)
     catalogs: tuple[str, ...] = ()
     options: PlanOptions = field(default_factory=PlanOptions)
     spark: SparkOptions = field(default_factory=SparkOptions)
     """Where data steps would run."""
 
 
-def validate(paths: Sequence[str], variables: Mapping[str, str]) -> Loaded:
+def validate(paths: Sequence[str], reading: Reading) -> Loaded:
     """Offline."""
     from reconciler.catalog.lance_sql import sql_problems
     from reconciler.catalog.registry import capabilities_of, known_types, plugin_options
@@ -48,7 +49,13 @@ def validate(paths: Sequence[str], variables: Mapping[str, str]) -> Loaded:
     from reconciler.manifest.plugin_options import PluginTypes
 
     plugins = PluginTypes(known_types, plugin_options)
-    return load(paths, variables=variables, capabilities_of=capabilities_of, sql_problems=sql_problems, plugins=plugins)
+    return load(
+        paths,
+        variables=reading.variables,
+        capabilities_of=capabilities_of,
+        sql_problems=sql_problems,
+        plugins=plugins,
+    )
 
 
 def _prune_at_one_root(desired: Desired, names: Sequence[str]) -> str | None:
@@ -69,7 +76,7 @@ def plan(request: Request, at: Session) -> tuple[Plan, list[Diagnostic]]:
     from reconciler.engine.select import prune_without_owner
     from reconciler.manifest.scopes import scope_problems
 
-    loaded = validate(request.paths, request.variables)
+    loaded = validate(request.paths, request.reading)
     if has_errors(loaded.diagnostics):
         raise Failure("the manifests have errors", loaded.diagnostics)
     desired = loaded.desired
@@ -290,7 +297,7 @@ def _no_folder(path: Path) -> str:
     return "" if path.parent.is_dir() else f" (create the folder {path.parent} first)"
 
 
-def import_catalogs(paths: Sequence[str], variables: Mapping[str, str], folder: Path, at: Session) -> list[Path]:
+def import_catalogs(paths: Sequence[str], reading: Reading, folder: Path, at: Session) -> list[Path]:
     """Live state as manifests, one file per catalog. Never overwrites a file, and writes none unless all can be.
 
     What is read together with the new files stays valid: a Catalog document that is there already is not written again,
@@ -299,7 +306,7 @@ def import_catalogs(paths: Sequence[str], variables: Mapping[str, str], folder: 
     from reconciler.manifest.import_folder import read_together, side_by_side
     from reconciler.manifest.scopes import scope_problems
 
-    loaded = validate(paths, variables)
+    loaded = validate(paths, reading)
     if has_errors(loaded.diagnostics):
         raise Failure("the manifests have errors", loaded.diagnostics)
     names = selected(loaded.desired, ())
@@ -309,7 +316,7 @@ def import_catalogs(paths: Sequence[str], variables: Mapping[str, str], folder: 
     for target in targets.values():
         if target.exists():
             raise Failure(f"{target} exists already: choose another folder or move it away")
-    there = validate(read_together(paths, folder), variables).desired
+    there = validate(read_together(paths, folder), reading).desired
     texts = {name: _exported(name, loaded.desired, there, folder, at) for name in names}
     targets = {name: target for name, target in targets.items() if texts[name]}
     try:

@@ -11,10 +11,11 @@ def run(argv: Sequence[str]) -> int:
     """The whole program. Returns the exit code; only --help, --version and a wrong command line raise SystemExit."""
     args = parser().parse_args(argv)
     import contextlib
+    import importlib
     import signal
 
     from reconciler.app import Failure
-    from reconciler.cli import commands
+    from reconciler.cli.exits import ERROR, INTERRUPTED, PARTLY
     from reconciler.cli.output import Output
     from reconciler.model.report import EXIT_CODES
 
@@ -23,19 +24,20 @@ def run(argv: Sequence[str]) -> int:
     out = Output(args.debug)
     out.set_up_logging(args.log_level)
     try:
-        return int(getattr(commands, "import_" if args.command == "import" else args.command)(args, out))
+        command = importlib.import_module(f"reconciler.cli.{args.module}")
+        return int(command.run(args, out))
     except Failure as error:
         out.diagnostics(error.diagnostics)
         out.say(f"error: {error.message}")
         return EXIT_CODES[error.outcome]
     except KeyboardInterrupt:
         out.say("interrupted: nothing was written")
-        return commands.INTERRUPTED
+        return INTERRUPTED
     except Exception as error:
         if args.debug:
             out.traceback(error)
         hint = "" if args.debug else " (run with --debug for the traceback)"
         out.say(f"internal error: {type(error).__name__}: {error}{hint}")
-        return commands.PARTLY if out.session.writing else commands.ERROR
+        return PARTLY if out.session.writing else ERROR
     finally:
         out.session.close()

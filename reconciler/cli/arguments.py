@@ -34,8 +34,10 @@ def parser() -> Parser:
     _add_common(top, top=True)
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    def command(name: str, text: str) -> Parser:
+    def command(name: str, text: str, module: str = "") -> Parser:
+        """`module` of this package runs it; by default the one of its name."""
         made = commands.add_parser(name, help=text, description=text, allow_abbrev=False)
+        made.set_defaults(module=module or name)
         _add_common(made)
         return made
 
@@ -61,7 +63,7 @@ def parser() -> Parser:
     _add_scope(drift)
     _add_spark(drift)
     _add_format(drift)
-    importing = command("import", "write live state as manifests")
+    importing = command("import", "write live state as manifests", "import_")
     _add_paths(importing, metavar="CATALOG.yaml")
     importing.add_argument("-o", "--output", metavar="DIR", required=True, help="where the files go")
     _add_variables(importing)

@@ -6,8 +6,10 @@ import argparse
 from pathlib import Path
 
 from reconciler import app
+from reconciler.cli.exits import CHANGES, ERROR, INTERRUPTED, OK, PARTLY
 from reconciler.cli.output import Output
 from reconciler.cli.report_file import ReportFile
+from reconciler.cli.requests import request, spark
 from reconciler.model.report import EXIT_CODES, Report
 from reconciler.model.verification import Verification
 from reconciler.render import as_json, text
@@ -20,24 +22,30 @@ from reconciler.verbs import maintain as maintaining
 from reconciler.verbs import verify as verifying
 from reconciler.verbs.data_steps import DataRequest, plan_data_steps
 
-OK, ERROR, DIFFERS, PARTLY, INTERRUPTED = 0, 1, 2, 5, 130
+
+def run(args: argparse.Namespace, out: Output) -> int:
+    verbs = {
+        "verify": verify, "maintain": maintain, "inventory": inventory,
+        "materialize": _data_steps, "evolve": _data_steps, "migrate": _data_steps,
+    }  # fmt: skip
+    return verbs[args.verb](args, out)
 
 
 def verify(args: argparse.Namespace, out: Output) -> int:
     _need_folder(args.output)
-    request = verifying.VerifyRequest(_what(args), _spark(args), args.against, args.dry_run)
-    found, warnings = verifying.verify(request, out.session)
+    asked = verifying.VerifyRequest(request(args), spark(args), args.against, args.dry_run)
+    found, warnings = verifying.verify(asked, out.session)
     out.diagnostics(warnings)
     _give(_as(found, args.format), args, out)
     if found.nothing_read:
         return ERROR
-    return DIFFERS if found.count(False) else OK
+    return CHANGES if found.count(False) else OK
 
 
 def maintain(args: argparse.Namespace, out: Output) -> int:
     _need_folder(args.output)
     found, warnings = maintaining.maintain(
-        maintaining.MaintainRequest(_what(args), _spark(args), args.dry_run), out.session
+        maintaining.MaintainRequest(request(args), spark(args), args.dry_run), out.session
     )
     out.diagnostics(warnings)
     shown = as_json.dumped(found.to_json()) if args.format == "json" else maintained_text(found)
@@ -68,25 +76,13 @@ def _give(shown: str, args: argparse.Namespace, out: Output) -> None:
         app.write_file(Path(args.output), shown)
 
 
-def materialize(args: argparse.Namespace, out: Output) -> int:
-    return _data_steps(args, out)
-
-
-def evolve(args: argparse.Namespace, out: Output) -> int:
-    return _data_steps(args, out)
-
-
-def migrate(args: argparse.Namespace, out: Output) -> int:
-    return _data_steps(args, out)
-
-
 def _data_steps(args: argparse.Namespace, out: Output) -> int:
     """As `apply` does it: the plan, then the report, with its exit codes."""
     file = ReportFile(args.report, out.say)
     if not args.dry_run:
         file.claim(args.paths)
     try:
-        made, warnings = plan_data_steps(DataRequest(_what(args), args.verb), out.session)
+        made, warnings = plan_data_steps(DataRequest(request(args), args.verb), out.session)
     except app.Failure as error:
         file.write(Report("", error.outcome, (), out.redactor.text(error.summary)))
         raise
@@ -95,7 +91,7 @@ def _data_steps(args: argparse.Namespace, out: Output) -> int:
         out.result(as_json.plan_json(made) if args.format == "json" else text.plan_text(made, out.color))
     if args.dry_run:
         return OK
-    report = app.apply(made, app.RunOptions(spark=_spark(args)), out.session, file.write)
+    report = app.apply(made, app.RunOptions(spark=spark(args)), out.session, file.write)
     shown = report.to_json()
     if args.format == "json":
         out.result(as_json.dumped(shown))
@@ -108,10 +104,10 @@ def _data_steps(args: argparse.Namespace, out: Output) -> int:
 def inventory(args: argparse.Namespace, out: Output) -> int:
     _need_folder(args.output, args.report)
     options = dict(args.history_option)
-    request = taking.InventoryRequest(
-        _what(args), _spark(args), args.history, options, args.diff, args.report is not None, args.dry_run
+    asked = taking.InventoryRequest(
+        request(args), spark(args), args.history, options, args.diff, args.report is not None, args.dry_run
     )
-    done = taking.inventory(request, out.session)
+    done = taking.inventory(asked, out.session)
     out.diagnostics(done.warnings)
     found = done.found
     if found.uncompared is not None:
@@ -123,16 +119,7 @@ def inventory(args: argparse.Namespace, out: Output) -> int:
     if found.nothing_read:
         return ERROR
     differs = found.diff is not None and (found.diff.has_changes or bool(found.diff.orphans))
-    return DIFFERS if differs or found.unread else OK
-
-
-def _what(args: argparse.Namespace) -> app.Request:
-    options = app.PlanOptions(targets=tuple(args.target), allow=frozenset(getattr(args, "allow", ())))
-    return app.Request(tuple(args.paths), dict(args.var), tuple(args.catalog), options, _spark(args))
-
-
-def _spark(args: argparse.Namespace) -> app.SparkOptions:
-    return app.SparkOptions(args.master, args.remote, tuple(args.conf))
+    return CHANGES if differs or found.unread else OK
 
 
 def _as(found: Verification, how: str) -> str:

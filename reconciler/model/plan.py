@@ -8,6 +8,7 @@ from typing import Literal
 
 from reconciler.model.change import DATA_PLANE, DELETES, Change
 from reconciler.model.diagnostic import Source
+from reconciler.model.finding import Finding
 from reconciler.model.ident import Ident, ObjectKey
 
 FORMAT_VERSION = "1.0"
@@ -101,6 +102,10 @@ class Plan:
     orphans: tuple[ObjectKey, ...]
     unowned: tuple[ObjectKey, ...]
     summary: Summary
+    findings: tuple[Finding, ...] = ()
+    """What the policy says, in a stable order."""
+    left_out: tuple[ObjectKey, ...] = ()
+    """Declared objects that were not compared, because the run was asked for others."""
 
     @property
     def has_changes(self) -> bool:

@@ -23,6 +23,7 @@ from reconciler.model.codec import (
     type_json,
 )
 from reconciler.model.diagnostic import Source
+from reconciler.model.finding import Finding, Waiver
 from reconciler.model.ident import ObjectKey
 from reconciler.model.plan import FORMAT_VERSION, CatalogSummary, Expect, Json, Plan, Step, Summary
 from reconciler.model.state import Column, Index, Marks
@@ -35,7 +36,7 @@ class PlanFormatError(ValueError):
 
 
 def plan_to_json(plan: Plan) -> dict[str, Json]:
-    return {
+    out: dict[str, Json] = {
         "format_version": FORMAT_VERSION,
         "plan_id": plan.plan_id,
         "tool_version": plan.tool_version,
@@ -46,6 +47,11 @@ def plan_to_json(plan: Plan) -> dict[str, Json]:
         "unowned": [_key_json(k) for k in plan.unowned],
         "summary": {f.name: getattr(plan.summary, f.name) for f in fields(Summary)},
     }
+    if plan.findings:
+        out["findings"] = [finding_to_json(f) for f in plan.findings]
+    if plan.left_out:
+        out["left_out"] = [_key_json(k) for k in plan.left_out]
+    return out
 
 
 def plan_from_json(value: object) -> Plan:
@@ -68,6 +74,8 @@ def plan_from_json(value: object) -> Plan:
             tuple(_key_from(k) for k in value["orphans"]),
             tuple(_key_from(k) for k in value["unowned"]),
             Summary(**value["summary"]),
+            tuple(_finding_from(f) for f in value.get("findings", ())),
+            tuple(_key_from(k) for k in value.get("left_out", ())),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as e:
         raise PlanFormatError(f"the plan is malformed: {type(e).__name__} {e}") from e
@@ -261,3 +269,29 @@ def _key_json(key: ObjectKey) -> dict[str, Json]:
 
 def _key_from(value: Mapping[str, Any]) -> ObjectKey:
     return ObjectKey(value["catalog"], tuple(value["object"]["id"]), value["object"]["kind"])
+
+
+def finding_to_json(finding: Finding) -> dict[str, Json]:
+    source, waiver = finding.source, finding.waiver
+    out: dict[str, Json] = {"catalog": None, "object": None} if finding.key is None else _key_json(finding.key)
+    return out | {
+        "code": finding.code,
+        "severity": finding.severity,
+        "message": finding.message,
+        "hint": finding.hint,
+        "source": {"file": source.file, "line": source.line} if source else None,
+        "waiver": {"reason": waiver.reason, "until": waiver.until} if waiver else None,
+    }
+
+
+def _finding_from(value: Mapping[str, Any]) -> Finding:
+    source, waiver = value["source"], value["waiver"]
+    return Finding(
+        value["code"],
+        value["severity"],
+        None if value["object"] is None else _key_from(value),
+        value["message"],
+        value["hint"],
+        Source(source["file"], source["line"]) if source else None,
+        Waiver(waiver["reason"], waiver["until"]) if waiver else None,
+    )

@@ -53,7 +53,7 @@ class Declared:
 
 def loaded(what: app.Request) -> tuple[Desired, list[Diagnostic]]:
     """The manifests and the warnings. Raises Failure."""
-    read = app.validate(what.paths, what.variables)
+    read = app.validate(what.paths, what.reading)
     if has_errors(read.diagnostics):
         raise app.Failure("the manifests have errors", read.diagnostics)
     return read.desired, read.diagnostics

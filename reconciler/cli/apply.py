@@ -1,0 +1,101 @@
+"""`reconciler apply`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from reconciler import app
+from reconciler.cli.exits import ERROR, INTERRUPTED, OK, PARTLY
+from reconciler.cli.formats import report_as
+from reconciler.cli.output import Output
+from reconciler.cli.report_file import ReportFile
+from reconciler.cli.requests import planned, spark
+from reconciler.model.plan import Plan
+from reconciler.model.report import EXIT_CODES, Outcome, Report
+from reconciler.render import as_json, text
+
+
+def run(args: argparse.Namespace, out: Output) -> int:
+    """The report is given whatever happens, also when there is no plan to report on."""
+    file = ReportFile(args.report, out.say)
+    try:
+        file.claim(args.paths if args.plan is None else [args.plan])
+        _check_apply_flags(args)
+        report = _applied(args, out, file)
+    except app.Failure as error:
+        _no_plan(args, file, error.outcome, error.summary, out)
+        raise
+    except KeyboardInterrupt:
+        _no_plan(args, file, "interrupted", "interrupted before the first write", out)
+        raise
+    except Exception as error:
+        outcome: Outcome = "partial" if out.session.writing else "failed"
+        _no_plan(args, file, outcome, f"internal error: {type(error).__name__}: {error}", out)
+        raise
+    try:
+        if args.format == "json" or report.outcome != "no_changes":  # As text, the plan has said that already.
+            out.result(report_as(report.to_json(), args.format, Path()))
+    except app.Failure as error:
+        out.say(f"warning: {error.message}; the run ended with outcome {report.outcome}")
+    except KeyboardInterrupt:
+        out.say(f"interrupted while the report was printed; the run ended with outcome {report.outcome}")
+        return INTERRUPTED
+    return _exit_code(report, file.lost)
+
+
+def _exit_code(report: Report, lost: bool) -> int:
+    """A run whose report was asked for and lost is no success: whoever reads the file finds `interrupted` there. To
+    apply again is the remedy, as for any 5; 1 promises that nothing was written."""
+    code = EXIT_CODES[report.outcome]
+    if code != OK or not lost:
+        return code
+    return PARTLY if report.count("done") else ERROR
+
+
+def _no_plan(args: argparse.Namespace, file: ReportFile, outcome: Outcome, message: str, out: Output) -> None:
+    """As text, what went wrong is on stderr already."""
+    report = Report("", outcome, (), out.redactor.text(message))
+    file.write(report)
+    if args.format == "json":
+        out.result(as_json.report_json(report))
+
+
+def _applied(args: argparse.Namespace, out: Output, file: ReportFile) -> Report:
+    made = app.saved_plan(Path(args.plan)) if args.plan is not None else planned(args, out)
+    if args.format == "text":
+        out.result(text.plan_text(made, out.color))
+    if not args.yes and made.has_changes and made.refused is None:
+        _confirm(made, args, out)
+    if args.plan is not None and made.refused is None:
+        app.connect_for(made, Path(args.plan), out.session)
+    options = app.RunOptions(args.parallelism, args.timeout, Path(args.journal) if args.journal else None, spark(args))
+    return app.apply(made, options, out.session, file.write)
+
+
+def _check_apply_flags(args: argparse.Namespace) -> None:
+    planning = {
+        "PATH": args.paths, "--prune": args.prune, "--adopt": args.adopt, "--take-over": args.take_over,
+        "--allow": args.allow, "--target": args.target, "--catalog": args.catalog, "--var": args.var,
+    }  # fmt: skip
+    if args.plan is None and not args.paths:
+        raise app.Failure("give manifests (PATH...) or a saved plan (--plan FILE)")
+    if args.plan is not None and any(planning.values()):
+        extra = ", ".join(name for name, given in planning.items() if given)
+        raise app.Failure(f"--plan FILE applies exactly that plan: it does not go together with {extra}")
+    if not args.yes and not _terminal():
+        raise app.Failure("there is no terminal to ask on: pass --yes to apply without a question")
+
+
+def _terminal() -> bool:
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _confirm(made: Plan, args: argparse.Namespace, out: Output) -> None:
+    if args.format != "text":
+        out.say(text.plan_text(made).rstrip("\n"))
+    sys.stderr.write("Apply this plan? Only yes is taken for a yes: ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip() != "yes":
+        raise app.Failure("not applied: nothing was written")

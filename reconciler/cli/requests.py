@@ -1,0 +1,34 @@
+"""What the flags ask for, as the use cases take it."""
+
+from __future__ import annotations
+
+import argparse
+
+from reconciler import app
+from reconciler.cli.output import Output
+from reconciler.model.plan import Plan
+
+
+def reading(args: argparse.Namespace) -> app.Reading:
+    return app.Reading(dict(args.var))
+
+
+def spark(args: argparse.Namespace) -> app.SparkOptions:
+    return app.SparkOptions(args.master, args.remote, tuple(args.conf))
+
+
+def request(args: argparse.Namespace) -> app.Request:
+    options = app.PlanOptions(
+        prune=getattr(args, "prune", False),
+        adopt=getattr(args, "adopt", False),
+        take_over=frozenset(getattr(args, "take_over", ())),
+        allow=frozenset(getattr(args, "allow", ())),
+        targets=tuple(args.target),
+    )
+    return app.Request(tuple(args.paths), reading(args), tuple(args.catalog), options, spark(args))
+
+
+def planned(args: argparse.Namespace, out: Output) -> Plan:
+    made, warnings = app.plan(request(args), out.session)
+    out.diagnostics(warnings)
+    return made

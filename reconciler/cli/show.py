@@ -1,0 +1,26 @@
+"""`reconciler show`: a saved plan or report."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from reconciler import app
+from reconciler.cli.exits import OK
+from reconciler.cli.formats import plan_as, report_as
+from reconciler.cli.output import Output
+
+
+def run(args: argparse.Namespace, out: Output) -> int:
+    file = Path(args.file)
+    value = app.read_json(file)
+    if app.is_report(value):
+        out.result(report_as(value, args.format, file))
+    elif not isinstance(value, dict) or "steps" not in value:
+        raise app.Failure(
+            f"{file} is neither a plan nor a report: give a file that `reconciler plan -o FILE` or "
+            "`reconciler apply --report FILE` wrote"
+        )
+    else:
+        out.result(plan_as(app.saved_plan(file), args.format, out))
+    return OK
