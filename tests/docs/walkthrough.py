@@ -1,9 +1,9 @@
 """Runs what a page tells its reader to do, in order, in an empty folder.
 
-A ```yaml or ```python block whose first line is `# path/file.yaml` is written to that file. In a ```console block every line that
-begins with `$ ` is a command for bash, and what follows is what it prints (stdout and stderr, as a terminal shows them).
-`# exits with N` behind a command says so; without it the command has to succeed. A line `...` in the output stands for
-lines that are not worth reading.
+A ```yaml or ```python block whose first line is `# path/file.yaml` is written to that file. In a ```console block every
+line that begins with `$ ` is a command for bash, and what follows is what it prints (stdout and stderr, as a terminal
+shows them). `# exits with N` behind a command says so; without it the command has to succeed. A line `...` in an output
+stands for lines that are not worth reading.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def commands_of(block: str) -> list[Command]:
 def environment(home: Path) -> dict[str, str]:
     """Like a fresh machine's, with the installed program on the PATH and git commits that are always the same."""
     kept = {k: v for k, v in os.environ.items() if k in ("LANG", "TMPDIR", "SSL_CERT_FILE", "PYTHONPATH", "JAVA_HOME")}
-    who = {f"GIT_{role}_{what}": value for role in ("AUTHOR", "COMMITTER")
-           for what, value in (("NAME", "Ada"), ("EMAIL", "ada@example.com"), ("DATE", "2026-01-05T09:00:00Z"))}  # fmt: skip
+    facts = {"NAME": "Ada", "EMAIL": "ada@example.com", "DATE": "2026-01-05T09:00:00Z"}
+    who = {f"GIT_{role}_{what}": value for role in ("AUTHOR", "COMMITTER") for what, value in facts.items()}
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     return kept | who | {"HOME": str(home), "PATH": path, "GIT_CONFIG_NOSYSTEM": "1", "USER": "ada"}
 
