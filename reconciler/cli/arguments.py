@@ -70,6 +70,7 @@ def parser() -> Parser:
     show = command("show", "render a saved plan or report")
     show.add_argument("file", metavar="FILE")
     _add_format(show)
+    _add_graph(command("graph", "draw the steps of a saved plan, or manifests; offline"))
     verbs = command("pipeline", "work with the data of tables, on Spark").add_subparsers(
         dest="verb", required=True, metavar="VERB"
     )
@@ -97,6 +98,13 @@ DATA_VERBS = {
     "evolve": "fill new columns, write columns anew in another type: those steps of the plan, and no others",
     "migrate": "move tables that have a `migration`: those steps of the plan, and no others",
 }
+
+
+def _add_graph(to: Parser) -> None:
+    _add_paths(to, "*")
+    to.add_argument("--plan", metavar="FILE", help="the steps of this saved plan, and what each needs")
+    _add_scope(to)
+    to.add_argument("--format", choices=["dot", "mermaid", "svg"], default="dot", help="default: dot")
 
 
 def _add_data_steps(to: Parser) -> None:
