@@ -48,7 +48,7 @@ def parser() -> Parser:
     plan = command("plan", "show what apply would do")
     _add_paths(plan)
     _add_planning(plan)
-    _add_format(plan)
+    _add_format(plan, "html")
     plan.add_argument("-o", "--output", metavar="FILE", help="save the plan for `apply --plan`")
     _add_spark(plan)
     plan.add_argument("--detailed-exitcode", action="store_true", help="exit 2 when there is any step")
@@ -62,14 +62,14 @@ def parser() -> Parser:
     _add_paths(drift)
     _add_scope(drift)
     _add_spark(drift)
-    _add_format(drift)
+    _add_format(drift, "html")
     importing = command("import", "write live state as manifests", "import_")
     _add_paths(importing, metavar="CATALOG.yaml")
     importing.add_argument("-o", "--output", metavar="DIR", required=True, help="where the files go")
     _add_variables(importing)
     show = command("show", "render a saved plan or report")
     show.add_argument("file", metavar="FILE")
-    _add_format(show)
+    _add_format(show, "html")
     _add_graph(command("graph", "draw the steps of a saved plan, or manifests; offline"))
     verbs = command("pipeline", "work with the data of tables, on Spark").add_subparsers(
         dest="verb", required=True, metavar="VERB"
@@ -174,8 +174,8 @@ def _add_paths(to: Parser, nargs: str = "+", metavar: str = "PATH") -> None:
     to.add_argument("paths", nargs=nargs, metavar=metavar, help="manifest files and folders")
 
 
-def _add_format(to: Parser) -> None:
-    to.add_argument("--format", choices=["text", "json"], default="text", help="default: text")
+def _add_format(to: Parser, *more: str) -> None:
+    to.add_argument("--format", choices=["text", "json", *more], default="text", help="default: text")
 
 
 def _add_variables(to: Parser) -> None:

@@ -11,9 +11,12 @@ from reconciler.cli.output import Output
 from reconciler.model.diagnostic import Diagnostic
 from reconciler.model.plan import Plan
 from reconciler.render import as_json, text
+from reconciler.render.plan_page import plan_page
 
 
 def plan_as(made: Plan, how: str, out: Output, title: str = text.NO_CHANGES) -> str:
+    if how == "html":
+        return plan_page(made, title)
     return as_json.plan_json(made) if how == "json" else text.plan_text(made, out.color, title)
 
 
