@@ -6,18 +6,17 @@ Every text is safe to show when it leaves here (`safe`, bounded), and the page s
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from reconciler.model.diagnostic import Source
 from reconciler.model.finding import Finding
 from reconciler.model.ident import ObjectKey, dotted
 from reconciler.model.plan import Json, Plan, Step
+from reconciler.render.page_plain import Entry
 from reconciler.render.plan_graph import style_of
 from reconciler.render.safe_text import LONGEST_TYPE, bounded, safe
 from reconciler.render.step_diff import Section, sections
 from reconciler.render.text import STALE, symbol_of
 
-Entry = dict[str, Any]
 _LONGEST_VALUE = 2000
 ORPHANED = "Ours, but in no manifest; untouched without --prune"
 UNOWNED = "As declared, but without our mark"

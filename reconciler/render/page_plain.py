@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
+from typing import Any
 
-from reconciler.render.page_entries import Entry
-
+Entry = dict[str, Any]
+"""What the scripts of a page show: texts that are safe to show, by names that they know."""
 PLAIN = 500
 """The most entries in it, printed or not."""
-_WORDS = ("id", "action", "code", "verdict", "risk", "reason", "source")
+_WORDS = ("id", "action", "code", "status", "verdict", "risk", "reason", "source")
 _BETWEEN = " \u00b7 "
 
 

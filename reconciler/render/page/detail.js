@@ -15,7 +15,7 @@ function showDetail() {
     el("h2", {}, el("span", { class: "mono" }, entry.symbol + " " + titleOf(entry))),
     el("p", { class: "dim" }, [entry.type, entry.id && "step " + entry.id, entry.action || entry.code || entry.kind,
       entry.plane && entry.plane + " plane"].filter(Boolean).join(" \u00b7 ")),
-    el("div", { class: "chips" }, ...[entry.verdict, entry.risk, entry.severity].filter(Boolean)
+    el("div", { class: "chips" }, ...[entry.status, entry.verdict, entry.risk, entry.severity].filter(Boolean)
       .map((word) => el("span", { class: "chip " + word }, word))),
     ...told(entry), ...policyOf(entry), ...(entry.diff || []).flatMap(diffTable), ...around(entry));
   detail.scrollTop = 0;
@@ -25,9 +25,9 @@ function showDetail() {
 
 function told(entry) {
   const held = entry.verdict ? entry.verdict !== "allowed" : entry.style === "blocked";
-  const kind = held ? "held" : entry.risk === "destructive" ? "held destroys" : "";
+  const kind = held ? "held" : entry.risk === "destructive" || entry.style === "delete" ? "held destroys" : "";
   const why = entry.blocked_by ? el("p", { class: "dim" }, "held back by: ", el("code", {}, entry.blocked_by)) : null;
-  return [el("div", { class: kind }, el("p", {}, entry.reason), why),
+  return [entry.reason || why ? el("div", { class: kind }, el("p", {}, entry.reason), why) : null,
     entry.hint ? el("p", {}, "Fix: " + entry.hint) : null,
     entry.waiver ? el("p", {}, "Waived: " + entry.waiver) : null,
     entry.source ? el("p", { class: "dim" }, "declared at ", el("code", {}, entry.source)) : null].filter(Boolean);

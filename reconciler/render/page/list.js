@@ -44,6 +44,7 @@ function chipsOf(entry) {
   else if (entry.policy && entry.policy.some((p) => p.startsWith("refusing "))) words.push("refusing");
   if (entry.verdict && entry.verdict !== "allowed") words.push(entry.verdict);
   if (entry.risk && entry.risk !== "safe") words.push(entry.risk);
+  if (entry.status && entry.status !== "done") words.push(entry.status);
   return words.map((word) => el("span", { class: "chip " + word }, word));
 }
 

@@ -2,7 +2,7 @@
 const data = JSON.parse(document.getElementById("plan").textContent);
 const entries = data.entries;
 const byId = new Map(), neededBy = new Map(), findings = new Map();
-const FILTERS = ["kind", "catalog", "action", "risk", "verdict", "policy"];
+const FILTERS = ["kind", "catalog", "action", "status", "risk", "verdict", "policy"];
 const state = { q: "", sort: "", at: "" };
 for (const name of FILTERS) state[name] = "";
 
@@ -39,8 +39,8 @@ function values(entry, filter) {
 
 function haystack(entry) {
   if (entry.hay === undefined) {
-    const parts = [titleOf(entry), entry.id, entry.kind, entry.type, entry.action, entry.risk, entry.verdict,
-      entry.plane, entry.blocked_by, entry.reason, entry.source, entry.code, entry.hint, entry.waiver];
+    const parts = [titleOf(entry), entry.id, entry.kind, entry.type, entry.action, entry.status, entry.risk,
+      entry.verdict, entry.plane, entry.blocked_by, entry.reason, entry.source, entry.code, entry.hint, entry.waiver];
     for (const [title, lines] of entry.diff || []) parts.push(title, ...lines.flat());
     entry.hay = parts.filter(Boolean).join("\n").toLowerCase();
   }
