@@ -5,7 +5,6 @@ from __future__ import annotations
 from urllib.parse import urlencode
 
 from reconciler.model.plan import Plan
-from reconciler.render.graph import Graph
 from reconciler.render.graph_svg import drawing
 from reconciler.render.page_entries import entries
 from reconciler.render.page_frame import count, page, text
@@ -24,10 +23,14 @@ def plan_page(plan: Plan, title: str = NO_CHANGES) -> str:
 
 
 def _header(plan: Plan, title: str) -> str:
-    told = [f"<p>{text(line)}</p>" for line in plan_summary(plan, title).splitlines()]
+    summary, *refused = plan_summary(plan, title).splitlines()
+    told = [f"<p>{text(summary)}</p>", *(f'<p class="alert">{text(line)}</p>' for line in refused)]
     refusing = sum(1 for finding in plan.findings if finding.refuses)
     if refusing:
         told.append(f'<p class="alert">The policy refuses this plan: {count(refusing, "finding")}.</p>')
+    beside = ((len(plan.orphans), "orphaned"), (len(plan.unowned), "unowned"), (len(plan.left_out), "left out"))
+    if any(number for number, _ in beside):
+        told.append(f"<p>Beside the steps: {', '.join(f'{number} {what}' for number, what in beside if number)}.</p>")
     about = [f"plan <code>{text(plan.plan_id)}</code>", f"reconciler {text(plan.tool_version)}"]
     for name, catalog in sorted(plan.catalogs.items(), key=lambda item: (item[1].complete, item[0]))[:_CATALOGS]:
         size = f"{count(catalog.namespaces, 'namespace')}, {count(catalog.tables, 'table')}"
@@ -43,10 +46,9 @@ def _picture(plan: Plan) -> str:
     """Of the steps, or of the objects when the steps are too many, or none."""
     if not any(step.needs for step in plan.steps):
         return ""
-    fitting = (graph for graph in (plan_graph(plan), object_graph(plan)) if len(graph.nodes) <= PICTURE)
-    graph: Graph | None = next(fitting, None)
-    if graph is None:
+    if len({(step.key, step.deletes) for step in plan.steps}) > PICTURE:
         return ""
+    graph = plan_graph(plan) if len(plan.steps) <= PICTURE else object_graph(plan)
     shown = drawing(graph, lambda node: "#" + urlencode({"at": safe(node.id)}))
     return (
         f'<details id="picture"><summary>{text(graph.title)}, in their order</summary>'

@@ -51,7 +51,8 @@ function diffTable([title, lines]) {
 
 function around(entry) {
   if (!entry.id) return [];
-  const made = [];
+  const picture = pictureOf(entry);
+  const made = picture ? [el("h3", {}, "Order"), el("div", { class: "scroll" }, picture)] : [];
   for (const [title, ids] of [["Needs", entry.needs || []], ["Needed by", neededBy.get(entry.id) || []]]) {
     if (!ids.length) continue;
     const more = ids.length - MOST_LINKS;
@@ -61,8 +62,6 @@ function around(entry) {
   if (entry.action === "deregister_table" || entry.action === "drop_namespace") {
     made.push(el("p", { class: "dim" }, "Deletes also wait for every create and update of the plan."));
   }
-  const picture = pictureOf(entry);
-  if (picture) made.push(el("h3", {}, "Order"), el("div", { class: "scroll" }, picture));
   return made;
 }
 

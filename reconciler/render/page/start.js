@@ -4,6 +4,7 @@ const LABELS = { kind: "entries", catalog: "catalogs", action: "actions", status
   policy: "policy" };
 const QUICK = [["refused by policy", "policy", "refusing"], ["incomplete", "kind", "problem"], ["blocked", "verdict", "blocked"],
   ["unsupported", "verdict", "unsupported"], ["destructive", "risk", "destructive"], ["orphaned", "kind", "orphaned"],
+  ["left out", "kind", "left out"],
   ["failed", "status", "failed"], ["unknown", "status", "unknown"], ["not run", "status", "not_run"]];
 
 function counts(filter) {
@@ -53,7 +54,7 @@ function showFilters() {
 
 function choose(key, open) {
   state.at = key;
-  writeAddress(true);
+  writeAddress(open);
   if (open) document.body.classList.add("open");
   showRows();
   showDetail();

@@ -69,7 +69,9 @@ function address() {
 // A step that was looked at is a place to go back to; a letter that was typed is not.
 function writeAddress(asPlace) {
   if (address() === (location.hash || "#")) return;
-  history[asPlace ? "pushState" : "replaceState"](null, "", address());
+  try {
+    history[asPlace ? "pushState" : "replaceState"](null, "", address());
+  } catch { /* Inside a frame that may not have an address, the page works without one. */ }
 }
 
 // All text enters the page as text.
