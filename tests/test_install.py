@@ -140,6 +140,8 @@ def test_the_wheel_holds_the_schemas_and_none_of_the_tests(image: Image) -> None
     modules = {str(p.relative_to(ROOT)) for p in (ROOT / "reconciler").rglob("*.py")}
     assert {n for n in names if n.endswith(".py")} == modules
     assert "reconciler/py.typed" in names
+    pages = {str(p.relative_to(ROOT)) for p in (ROOT / "reconciler" / "render" / "page").iterdir()}
+    assert pages <= names
     assert any(n.endswith("/LICENSE") for n in names)
     assert {n.split("/")[0] for n in names if ".dist-info" not in n} == {"reconciler"}
 

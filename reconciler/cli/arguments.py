@@ -80,7 +80,7 @@ def parser() -> Parser:
     plan = command("plan", "show what apply would do")
     _add_paths(plan)
     _add_planning(plan)
-    _add_format(plan)
+    _add_format(plan, "html")
     plan.add_argument("-o", "--output", metavar="FILE", help="save the plan for `apply --plan`")
     _add_spark(plan)
     plan.add_argument("--detailed-exitcode", action="store_true", help="exit 2 when there is any step")
@@ -94,14 +94,15 @@ def parser() -> Parser:
     _add_paths(drift)
     _add_scope(drift)
     _add_spark(drift)
-    _add_format(drift)
+    _add_format(drift, "html")
     importing = command("import", "write live state as manifests", "import_")
     _add_paths(importing, metavar="CATALOG.yaml")
     importing.add_argument("-o", "--output", metavar="DIR", required=True, help="where the files go")
     _add_variables(importing)
     show = command("show", "render a saved plan or report")
     show.add_argument("file", metavar="FILE")
-    _add_format(show)
+    _add_format(show, "html")
+    _add_graph(command("graph", "draw the steps of a saved plan, or manifests; offline"))
     completion = command("completion", "print a script that completes command lines in a shell")
     completion.add_argument("shell", choices=["bash", "zsh", "fish"], metavar="SHELL", help="bash, zsh or fish")
     verbs = command("pipeline", "work with the data of tables, on Spark").add_subparsers(
@@ -139,6 +140,13 @@ DATA_VERBS = {
     "evolve": "fill new columns, write columns anew in another type: those steps of the plan, and no others",
     "migrate": "move tables that have a `migration`: those steps of the plan, and no others",
 }
+
+
+def _add_graph(to: Parser) -> None:
+    _add_paths(to, "*")
+    to.add_argument("--plan", metavar="FILE", help="the steps of this saved plan, and what each needs")
+    _add_scope(to)
+    to.add_argument("--format", choices=["dot", "mermaid", "svg"], default="dot", help="default: dot")
 
 
 def _add_data_steps(to: Parser) -> None:
@@ -210,8 +218,8 @@ def _add_paths(to: Parser, nargs: str = "+", metavar: str = "PATH") -> None:
     to.add_argument("paths", nargs=nargs, metavar=metavar, help="manifest files and folders")
 
 
-def _add_format(to: Parser) -> None:
-    to.add_argument("--format", choices=["text", "json"], default="text", help="default: text")
+def _add_format(to: Parser, *more: str) -> None:
+    to.add_argument("--format", choices=["text", "json", *more], default="text", help="default: text")
 
 
 def _add_variables(to: Parser) -> None:

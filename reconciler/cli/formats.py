@@ -11,16 +11,20 @@ from reconciler.cli.output import Output
 from reconciler.model.diagnostic import Diagnostic
 from reconciler.model.plan import Plan
 from reconciler.render import as_json, text
+from reconciler.render.plan_page import plan_page
+from reconciler.render.report_page import report_page
 
 
 def plan_as(made: Plan, how: str, out: Output, title: str = text.NO_CHANGES) -> str:
+    if how == "html":
+        return plan_page(made, title)
     return as_json.plan_json(made) if how == "json" else text.plan_text(made, out.color, title, out.width)
 
 
 def report_as(report: Any, how: str, source: Path) -> str:
     """A saved report that cannot be shown as text is none, so it is not passed on as JSON either."""
     try:
-        shown = text.report_text(report)
+        shown = report_page(report) if how == "html" else text.report_text(report)
     except (KeyError, TypeError, AttributeError) as error:
         raise app.Failure(f"{source} is not a report of this program: it is malformed") from error
     return as_json.dumped(report) if how == "json" else shown
