@@ -34,6 +34,7 @@ from reconciler.render.text import NEW, NO_CHANGES, plan_summary
 _URGENT = 2
 """Ranks up to this: what is lost, what is held back, what cannot be done."""
 _LONGEST_LINE = 2000
+_EMPTY = frozenset({"create_namespace", "create_dataset"})
 _ADVICE = "The saved plan has all of it: `plan -o FILE`, then `show FILE`."
 _LISTS = (
     ("orphaned object", "ours, but in no manifest; untouched without --prune"),
@@ -214,8 +215,8 @@ def _word(r: _Row) -> str:
 
 
 def _line(r: _Row, refused: str | None) -> str:
-    """Why: not of what is only created, which needs no reason; what refuses the whole plan is said above."""
-    told = [s for s in r.steps if r.rank < 4 or s.action not in NEW]
+    """Why: not of what is new and empty, which needs no reason; what refuses the whole plan is said above."""
+    told = r.steps if r.rank < 4 or _EMPTY.isdisjoint(r.actions) else []
     why = "; ".join(dict.fromkeys("refused, see above" if s.reason == refused else s.reason for s in told))
     source = next((s.source for s in r.steps if s.source is not None), None)
     actions = ", ".join(code(a) for a in dict.fromkeys(r.actions))

@@ -15,8 +15,8 @@ from reconciler.render.safe_text import LONGEST, bounded, safe
 _TICKS = re.compile("`+")
 _SPAN = re.compile("`([^`]+)`")
 _WORD = re.compile(r"\(?[A-Za-z]+(?:['-][A-Za-z]+)*[.,;:)]{0,2}|[0-9]{1,6}[,;:]?|%")
-_COMMIT = re.compile(r"(?<![A-Za-z])[0-9A-Fa-f]{7,}(?![A-Za-z])")
-"""GitHub links what could be the hash of a commit, and some words could be."""
+_TRAP = re.compile(r"(?<![A-Za-z])(?:[0-9A-Fa-f]{7,}|(?i:www|https?|ftp|mailto|xmpp))(?![A-Za-z])")
+"""GitHub links what could be the hash of a commit, and some words could be; and `www.` with nothing after it."""
 _PUNCTUATION = re.compile(r"(.*[^.,;:])([.,;:]+)")
 
 
@@ -68,7 +68,7 @@ def _words(text: str) -> Iterator[str]:
     """Neighbours that are not plain share a span; the punctuation after them stays outside."""
     odd: list[str] = []
     for word in text.split():
-        if _WORD.fullmatch(word) and not _COMMIT.search(word):
+        if _WORD.fullmatch(word) and not _TRAP.search(word):
             yield from _spanned(odd)
             odd = []
             yield word

@@ -39,6 +39,7 @@ ATTACKS = {
     "emoji": ":tada:",
     "url": "see https://evil.example/x now",
     "bare domain": "www.evil.example",
+    "half a domain": "www. a WWW. b",
     "mail": "mallory@evil.example",
     "mailto": "mailto:mallory@evil.example",
     "xmpp": "xmpp:mallory@evil.example",
