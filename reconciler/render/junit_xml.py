@@ -1,6 +1,7 @@
 """JUnit XML, as Jenkins, GitLab and the rest read it: suites of cases, with counts that add up.
 
-What XML cannot hold (control characters, lone surrogates) is shown escaped, as on a terminal.
+What XML cannot hold (control characters, lone surrogates) is shown escaped, as on a terminal. All of it is ASCII, so
+that it is what it says it is whatever the encoding of stdout.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def junit_xml(name: str, suites: Iterable[Suite]) -> str:
         cases += suite.cases
     _count(top, cases)
     tree.indent(top)
-    return f'<?xml version="1.0" encoding="utf-8"?>\n{tree.tostring(top, encoding="unicode")}\n'
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{tree.tostring(top, encoding="us-ascii").decode()}\n'
 
 
 def _put(suite: tree.Element, classname: str, case: Case) -> None:

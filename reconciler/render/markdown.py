@@ -83,12 +83,12 @@ class _PlanPage:
         """Filled by importance: this is the order in which things are cut, from the end."""
         urgent = [r for r in self._rows if r.rank <= _URGENT]
         others = [r for r in self._rows if r.rank > _URGENT]
-        self._put_findings(self._refusing)
+        self._put_findings(self._refusing, self._half)
         for sections in self._catalogs.values():
             sections.put_problems()
         fits = self._put_rows(urgent)
         self._put_details(urgent)
-        self._put_findings(self._told)
+        self._put_findings(self._told, self._half // 2)
         if fits:
             self._put_rows(others)
         for sections in self._catalogs.values():
@@ -112,7 +112,9 @@ class _PlanPage:
     def _head(self, title: str) -> str:
         first, *more = plan_summary(self._plan, title).split("\n")
         lines = [f"### {prose(first, LONGEST_MESSAGE)}\n\n"]
-        lines += [f"**Refused:** {prose(line.removeprefix('Refused: '), LONGEST_MESSAGE)}\n\n" for line in more]
+        for line in more:
+            refused = "**Refused:** " if line.startswith("Refused: ") else ""
+            lines.append(f"{refused}{prose(line.removeprefix('Refused: '), LONGEST_MESSAGE)}\n\n")
         if self._refusing:
             lines.append(f"**Refused by the policy:** {plural(len(self._refusing), 'finding')}\n\n")
         return "".join(lines)
@@ -144,10 +146,11 @@ class _PlanPage:
             if block := _details(r, self._half // 2):
                 self._draft.put(self._catalogs[r.key.catalog].details, block, "object diff")
 
-    def _put_findings(self, findings: Sequence[Finding]) -> None:
-        """They take half of the page at most: what would be lost is to be seen as well."""
+    def _put_findings(self, findings: Sequence[Finding], share: int) -> None:
+        """They take their share of the page at most: the steps are to be seen as well."""
+        least = self._page.left - share
         for f in findings:
-            if self._page.left < self._half or not self._draft.put(self._findings, _finding(f), "policy finding"):
+            if self._page.left < least or not self._draft.put(self._findings, _finding(f), "policy finding"):
                 return
 
 

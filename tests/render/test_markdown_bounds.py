@@ -18,6 +18,7 @@ from reconciler.model.diagnostic import Diagnostic, Source
 from reconciler.model.finding import Finding
 from reconciler.model.ident import ObjectKey
 from reconciler.model.plan import CatalogSummary, Plan
+from reconciler.render.bounded_page import Page
 from reconciler.render.markdown import plan_markdown
 from reconciler.render.markdown_parts import diagnostics_markdown
 from reconciler.render.safe_markdown import length
@@ -79,6 +80,27 @@ def test_any_plan_at_any_limit(kinds: list[str], long: int, limit: int) -> None:
         assert shown["blocked"] == kinds.count("b")
     if len(seen) > shown["delete"]:
         assert shown["delete"] == kinds.count("d")
+
+
+def test_a_small_row_does_not_slip_in_where_a_delete_did_not_fit() -> None:
+    small = replace(create(999, "x"), source=None)
+    deletes = [delete(i, f"{'n' * 150}{i}") for i in range(100)]
+    for limit in range(4000, 5000, 25):  # Somewhere in there what is left is enough for one row and not for the other.
+        seen = rows(plan_markdown(plan([*deletes, small]), limit=limit))
+        assert {r[0] for r in seen} == {"delete"}, limit
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.text("ab𝔸", max_size=30)), max_size=40), st.integers(0, 300))
+def test_a_page_never_outgrows_its_limit(texts: list[tuple[int, str]], limit: int) -> None:
+    page = Page(limit)
+    top = page.section("<top>")
+    sections = [page.section("<a>", "</a>", top), page.section("<b>", "</b>"), page.section("<c>", "</c>", top)]
+    kept = [text for number, text in texts if page.put(sections[number], text)]
+    text = page.text()
+    assert length(text) + page.left == limit
+    assert length(text) <= limit
+    assert sorted(re.sub("<[^>]*>", "", text)) == sorted("".join(kept))
+    assert all(text.count(f"<{name}>") == text.count(f"</{name}>") for name in "abc")
 
 
 def test_ten_thousand_steps() -> None:
