@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from reconciler.model.observed import Snapshot
     from reconciler.model.plan import Plan
     from reconciler.model.report import Report
+    from reconciler.model.run_record import JournalRecord
 
 __all__ = ["Failure", "PlanOptions", "Reading", "RedactingFormatter", "Redactor", "Refusal", "Session", "SparkOptions"]
 
@@ -56,6 +57,27 @@ def validate(paths: Sequence[str], reading: Reading) -> Loaded:
         sql_problems=sql_problems,
         plugins=plugins,
     )
+
+
+def code_titles() -> Mapping[str, str]:
+    """What each code of a diagnostic stands for."""
+    from reconciler.manifest.codes import CODES
+
+    return CODES
+
+
+def saved_journal(path: Path) -> JournalRecord | None:
+    """None when it is no journal."""
+    from reconciler.model.run_record import NotAJournal, journal_from
+
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            first = file.readline()
+            return journal_from((first, *file)) if '"event"' in first else None
+    except OSError as error:
+        raise Failure(f"cannot read {path}: {error.strerror}") from error
+    except NotAJournal:
+        return None
 
 
 def _prune_at_one_root(desired: Desired, names: Sequence[str]) -> str | None:

@@ -13,7 +13,7 @@ from reconciler.cli.output import Output
 from reconciler.cli.report_file import ReportFile
 from reconciler.cli.requests import planned, spark
 from reconciler.model.report import EXIT_CODES, Outcome, Report
-from reconciler.render import as_json, text
+from reconciler.render import text
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
@@ -34,7 +34,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         _no_plan(args, file, outcome, f"internal error: {type(error).__name__}: {error}", out)
         raise
     try:
-        if args.format == "json" or report.outcome != "no_changes":  # As text, the plan has said that already.
+        if args.format != "text" or report.outcome != "no_changes":  # As text, the plan has said that already.
             out.result(report_as(report.to_json(), args.format, Path()))
     except app.Failure as error:
         out.say(f"warning: {error.message}; the run ended with outcome {report.outcome}")
@@ -57,8 +57,8 @@ def _no_plan(args: argparse.Namespace, file: ReportFile, outcome: Outcome, messa
     """As text, what went wrong is on stderr already."""
     report = Report("", outcome, (), out.redactor.text(message))
     file.write(report)
-    if args.format == "json":
-        out.result(as_json.report_json(report))
+    if args.format != "text":
+        out.result(report_as(report.to_json(), args.format, Path()))
 
 
 def _applied(args: argparse.Namespace, out: Output, file: ReportFile) -> Report:

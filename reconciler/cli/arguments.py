@@ -16,6 +16,10 @@ ALLOW_WORDS = (
     "drop_column", "narrow_type", "set_not_null", "drop_index", "replace_table", "drop_namespace", "purge_data",
 )  # fmt: skip
 
+DOCUMENTS = ("markdown", "sarif", "junit")
+"""Formats that others take in: there is one whatever happens, also when there is no plan."""
+PLAN_DOCUMENTS = (*DOCUMENTS, "html")
+
 
 class Parser(argparse.ArgumentParser):
     """A wrong command line is bad input, exit code 1: 2 means that changes are pending."""
@@ -75,33 +79,33 @@ def parser() -> Parser:
 
     validate = command("validate", "check manifests, offline")
     _add_paths(validate)
-    _add_format(validate)
+    _add_format(validate, *DOCUMENTS)
     _add_variables(validate)
     plan = command("plan", "show what apply would do")
     _add_paths(plan)
     _add_planning(plan)
-    _add_format(plan, "html")
+    _add_format(plan, *PLAN_DOCUMENTS)
     plan.add_argument("-o", "--output", metavar="FILE", help="save the plan for `apply --plan`")
     _add_spark(plan)
     plan.add_argument("--detailed-exitcode", action="store_true", help="exit 2 when there is any step")
     apply = command("apply", "plan and apply, or apply a saved plan")
     _add_paths(apply, "*")
     _add_planning(apply)
-    _add_format(apply)
+    _add_format(apply, "markdown", "junit")
     _add_running(apply)
     _add_spark(apply)
     drift = command("drift", "compare live catalogs with manifests; exit 2 when they differ")
     _add_paths(drift)
     _add_scope(drift)
     _add_spark(drift)
-    _add_format(drift, "html")
+    _add_format(drift, *PLAN_DOCUMENTS)
     importing = command("import", "write live state as manifests", "import_")
     _add_paths(importing, metavar="CATALOG.yaml")
     importing.add_argument("-o", "--output", metavar="DIR", required=True, help="where the files go")
     _add_variables(importing)
-    show = command("show", "render a saved plan or report")
+    show = command("show", "render a saved plan, a report or a journal")
     show.add_argument("file", metavar="FILE")
-    _add_format(show, "html")
+    _add_format(show, *PLAN_DOCUMENTS)
     _add_graph(command("graph", "draw the steps of a saved plan, or manifests; offline"))
     completion = command("completion", "print a script that completes command lines in a shell")
     completion.add_argument("shell", choices=["bash", "zsh", "fish"], metavar="SHELL", help="bash, zsh or fish")

@@ -6,6 +6,7 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TextIO
 
 from reconciler.app import Failure, Redactor, Session
@@ -19,6 +20,8 @@ class Output:
         self.debug = debug
         self._color = color
         self.session = Session(self.say)
+        self.told: list[Diagnostic] = []
+        """Without secrets, for formats that carry diagnostics beside a plan."""
 
     @property
     def redactor(self) -> Redactor:
@@ -60,6 +63,11 @@ class Output:
 
     def diagnostics(self, found: Sequence[Diagnostic]) -> None:
         _put(sys.stderr, self.redactor.text(diagnostics_text(found)))
+        self.told += map(self.cleaned, found)
+
+    def cleaned(self, found: Diagnostic) -> Diagnostic:
+        clean = self.redactor.text
+        return replace(found, message=clean(found.message), hint=clean(found.hint))
 
     def set_up_logging(self, level: str) -> None:
         """All loggers, those of libraries included, go through the redactor."""

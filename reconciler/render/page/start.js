@@ -5,7 +5,7 @@ const LABELS = { kind: "entries", catalog: "catalogs", action: "actions", status
 const QUICK = [["refused by policy", "policy", "refusing"], ["incomplete", "kind", "problem"], ["blocked", "verdict", "blocked"],
   ["unsupported", "verdict", "unsupported"], ["destructive", "risk", "destructive"], ["orphaned", "kind", "orphaned"],
   ["left out", "kind", "left out"],
-  ["failed", "status", "failed"], ["unknown", "status", "unknown"], ["not run", "status", "not_run"]];
+  ["failed", "status", "failed"], ["unknown", "status", "unknown"], ["not run", "status", "not run"], ["never ended", "status", "never ended"]];
 
 function counts(filter) {
   const found = new Map();
