@@ -47,15 +47,21 @@ def validate(paths: Sequence[str], reading: Reading) -> Loaded:
     from reconciler.catalog.registry import capabilities_of, known_types, plugin_options
     from reconciler.manifest.load import load
     from reconciler.manifest.plugin_options import PluginTypes
+    from reconciler.manifest.unused_variables import unused
 
     plugins = PluginTypes(known_types, plugin_options)
-    return load(
+    loaded = load(
         paths,
         variables=reading.variables,
         capabilities_of=capabilities_of,
         sql_problems=sql_problems,
         plugins=plugins,
+        environment=reading.environment,
     )
+    if has_errors(loaded.diagnostics):
+        return loaded
+    misspelt = unused(reading.variables, loaded.variables, paths[0])
+    return replace(loaded, diagnostics=sorted([*loaded.diagnostics, *misspelt]))
 
 
 def _prune_at_one_root(desired: Desired, names: Sequence[str]) -> str | None:

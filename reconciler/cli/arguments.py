@@ -172,6 +172,7 @@ def _add_format(to: Parser) -> None:
 
 def _add_variables(to: Parser) -> None:
     to.add_argument("--var", action="append", default=[], type=_variable, metavar="NAME=VALUE", help="for ${var:NAME}")
+    to.add_argument("--env", default="", metavar="NAME", help="with the changes in overlays/NAME/ of the folders")
 
 
 def _add_scope(to: Parser) -> None:

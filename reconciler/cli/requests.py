@@ -10,7 +10,7 @@ from reconciler.model.plan import Plan
 
 
 def reading(args: argparse.Namespace) -> app.Reading:
-    return app.Reading(dict(args.var))
+    return app.Reading(dict(args.var), environment=args.env)
 
 
 def spark(args: argparse.Namespace) -> app.SparkOptions:

@@ -10,3 +10,5 @@ from dataclasses import dataclass, field
 class Reading:
     variables: Mapping[str, str] = field(default_factory=dict)
     """For `${var:NAME}`."""
+    environment: str = ""
+    """Whose overlay is read; empty for none."""
