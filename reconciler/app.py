@@ -110,8 +110,8 @@ def planned(
     from reconciler.engine.select import unmatched_target
 
     targets = request.options.targets
-    snapshots = with_sources(desired, snapshots, targets, at)
-    snapshots = with_origins(desired, snapshots, targets, at)
+    snapshots = with_sources(desired, snapshots, request.options, at)
+    snapshots = with_origins(desired, snapshots, request.options, at)
     problem = unmatched_target(targets, desired, snapshots)
     if problem is not None:
         raise Failure(problem)
