@@ -35,6 +35,8 @@ class _One:
     kinds: frozenset[str]
     excepted: Any
     hit: set[str] = field(default_factory=set)
+    objects: list[Ident] = field(default_factory=list)
+    """Those that got it."""
 
     def values(self, kind: str) -> dict[str, Any]:
         hidden = _SELECT if kind == "Table" else _SELECT | _OF_TABLES
@@ -82,17 +84,18 @@ class Defaults:
     def __bool__(self) -> bool:
         return bool(self._all)
 
-    def take(self, layer: Layer, resolver: Resolver) -> None:
+    def take(self, layer: Layer, resolver: Resolver) -> Key | None:
+        """Which ones they are; None when something is wrong with the document, which is told."""
         value = checked(layer, resolver)
         if value is None:
-            return
+            return None
         key = identity(dict(value)) or ()
         first = self._all.get(key)
         if first is not None:
             message = f"{shown(key)} is declared at {first.layer.place} already"
             hint = "give each a metadata.name of its own, or merge them"
             layer.sink.problem(layer.document, Problem("M500", ("metadata",), message, hint))
-            return
+            return None
         spec = value["spec"]
         one = _One(
             layer,
@@ -112,6 +115,7 @@ class Defaults:
         by_glob = self._by_glob.setdefault(value["metadata"]["catalog"], {})
         for glob in one.globs:
             by_glob.setdefault(glob, []).append(one)
+        return key
 
     def applied(self, document: Document | Layered, value: Any) -> tuple[Document | Layered, Any]:
         """The document and its value with what it gets."""
@@ -134,6 +138,10 @@ class Defaults:
         out.value = {**value, "spec": spec}
         return out, out.value
 
+    def objects_of(self, key: Key) -> list[Ident]:
+        """Of its catalog, what got these defaults."""
+        return self._all[key].objects if key in self._all else []
+
     def _matching(self, kind: str, catalog: str, ident: Ident) -> list[_One]:
         by_glob = self._by_glob.get(catalog)
         if by_glob is None:
@@ -148,6 +156,8 @@ class Defaults:
                     one.hit.add(glob)
                     if not one.excepted(ident):
                         found[id(one)] = one
+        for one in found.values():
+            one.objects.append(ident)
         return sorted(found.values(), key=lambda one: one.layer.place)
 
     def _merged(self, kind: str, matching: list[_One]) -> _Together:

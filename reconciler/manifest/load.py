@@ -9,14 +9,15 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reconciler.manifest import files
 from reconciler.manifest.columns import Columns
 from reconciler.manifest.convert import convert
 from reconciler.manifest.cross_rules import CapabilitiesOf, check
+from reconciler.manifest.identity import Key, identity
 from reconciler.manifest.layers import Layered
 from reconciler.manifest.overlay import folders
 from reconciler.manifest.plugin_options import PluginTypes
@@ -36,6 +37,9 @@ from reconciler.model.collector import collection_paused
 from reconciler.model.desired import CatalogSpec, Desired, DesiredNamespace, DesiredTable
 from reconciler.model.diagnostic import Diagnostic, Source, tidy
 
+if TYPE_CHECKING:
+    from reconciler.manifest.affected import Changed
+
 
 @dataclass(frozen=True)
 class Loaded:
@@ -45,8 +49,12 @@ class Loaded:
     documents: int
     variables: frozenset[str] = frozenset()
     """Those that a document refers to, or gives a value."""
+    changed: Changed | None = None
+    """What the run is about, when it is about what changed since a revision."""
 
 
+Read = tuple[Sequence[str], list[str], list[str], str]
+"""The paths as given, the files of the base and of the overlay, and the environment."""
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
@@ -60,16 +68,42 @@ def load(
     plugins: PluginTypes | None = None,
     environ: Mapping[str, str] | None = None,
     environment: str = "",
+    changed_since: str = "",
 ) -> Loaded:
     """Reads files and folders. Nothing is raised for bad input: everything wrong is a diagnostic."""
     loader = _Loader(Resolver(variables, environ), plugins or PluginTypes())
     with collection_paused():
-        _read(loader, paths, environment)
+        read = _read(loader, paths, environment)
         loader.finish()
-        return _checked(loader, paths, capabilities_of, sql_problems)
+        loaded = _checked(loader, paths, capabilities_of, sql_problems)
+        return _limited(loaded, loader, changed_since, read) if changed_since and paths else loaded
 
 
-def _read(loader: _Loader, paths: Sequence[str], environment: str) -> None:
+def warnings_of_changed(loaded: Loaded) -> list[Diagnostic]:
+    """Without the warnings about files that nobody touched, when the run is about what changed. Errors always stay."""
+    changed = loaded.changed
+    if changed is None:
+        return loaded.diagnostics
+    stores = (loaded.desired.namespaces, loaded.desired.tables)
+    objects = [o for store in stores for n, found in store.items() for i, o in found.items() if i in changed.only[n]]
+    files_ = changed.files | {o.source.file for o in objects}
+    return [d for d in loaded.diagnostics if d.severity == "error" or d.source.file in files_]
+
+
+def _limited(loaded: Loaded, loader: _Loader, revision: str, read: Read) -> Loaded:
+    from reconciler.manifest.affected import affected
+    from reconciler.manifest.changed_documents import Found, changed_documents
+    from reconciler.manifest.git import GitError
+
+    try:
+        changes = changed_documents(revision, Found(*read), loader.resolver.plain)
+    except GitError as error:
+        problem = Diagnostic(Source(read[0][0]), error.code, "error", error.message, error.hint)
+        return replace(loaded, diagnostics=tidy([*loaded.diagnostics, problem]))
+    return replace(loaded, changed=affected(changes, loaded.desired, loader.uses, loader.prepared.defaults))
+
+
+def _read(loader: _Loader, paths: Sequence[str], environment: str) -> Read:
     overlays: list[str] = []
     base = _opened(files.find(paths, loader.diagnostics, overlays), loader)
     changes = None
@@ -79,8 +113,12 @@ def _read(loader: _Loader, paths: Sequence[str], environment: str) -> None:
         changes = _opened(files.find(found, loader.diagnostics), loader)
     loader.prepared = prepare(base, changes, loader.resolver)
     loader.documents += loader.prepared.documents
+    loader.uses |= loader.prepared.uses
+    loader.asked |= {name for used in loader.uses.values() for name in used}
+    loader.resolver.asked.clear()
     for file in base:
         loader.read(file)
+    return paths, [f.sink.file for f in base], [f.sink.file for f in changes or ()], environment
 
 
 def _opened(names: Iterable[str], loader: _Loader) -> list[File]:
@@ -125,6 +163,7 @@ class _Loader:
     prepared: Prepared = field(default_factory=Prepared)
     asked: set[str] = field(default_factory=set)
     """Variables that a document refers to."""
+    uses: dict[Key, frozenset[str]] = field(default_factory=dict)
     whole: bool = True
     """No part of a file was passed over."""
 
@@ -171,7 +210,7 @@ class _Loader:
                 problems.references_done()
                 settle(substituted, document.careful)
                 value = substituted.value
-                self.asked |= self.resolver.asked
+                self._note(value)
             if self.prepared.defaults:
                 document, value = self.prepared.defaults.applied(document, value)
             if accepts(value):
@@ -189,6 +228,14 @@ class _Loader:
             self._remember_broken(value)
         for problem in problems:
             sink.problem(document, problem)
+
+    def _note(self, value: Value) -> None:
+        """Which variables the document refers to."""
+        key = identity(value)
+        if self.resolver.asked and key is not None:
+            self.uses[key] = frozenset(self.resolver.asked)
+        self.asked |= self.resolver.asked
+        self.resolver.asked.clear()
 
     def _accept(self, sink: Sink, document: Document | Layered, value: Any, problems: Problems) -> None:
         if value["kind"] in SHARED:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from reconciler.manifest.defaults import Defaults
-from reconciler.manifest.identity import DEFAULTS, VARIABLES
+from reconciler.manifest.identity import DEFAULTS, VARIABLES, Key
 from reconciler.manifest.layers import Layer, Layered
 from reconciler.manifest.overlay import Overlay, Place
 from reconciler.manifest.shared_values import VariableValues
@@ -56,6 +56,8 @@ class Prepared:
     overlay: Overlay | None = None
     variables: Mapping[str, str] = field(default_factory=dict)
     """Of the documents, without those of the command line."""
+    uses: dict[Key, frozenset[str]] = field(default_factory=dict)
+    """The variables that defaults refer to."""
     documents: int = 0
     """Of the overlay, and of kind Defaults and Variables."""
 
@@ -80,7 +82,10 @@ def prepare(base: Iterable[File], overlay: Iterable[File] | None, resolver: Reso
     if out.overlay is not None:
         out.overlay.take(waiting, resolver.plain)
     for layer in _layers(DEFAULTS, shared, out.overlay, resolver):
-        out.defaults.take(layer, resolver)
+        resolver.asked.clear()
+        key = out.defaults.take(layer, resolver)
+        if key is not None:
+            out.uses[key] = frozenset(resolver.asked)
     out.documents += len(shared)
     return out
 

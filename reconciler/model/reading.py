@@ -12,3 +12,5 @@ class Reading:
     """For `${var:NAME}`."""
     environment: str = ""
     """Whose overlay is read; empty for none."""
+    changed_since: str = ""
+    """A git revision: the run is about what changed since; empty for everything."""
