@@ -46,17 +46,24 @@ def validate(paths: Sequence[str], reading: Reading) -> Loaded:
     """Offline."""
     from reconciler.catalog.lance_sql import sql_problems
     from reconciler.catalog.registry import capabilities_of, known_types, plugin_options
-    from reconciler.manifest.load import load
+    from reconciler.manifest.load import load, warnings_of_changed
     from reconciler.manifest.plugin_options import PluginTypes
+    from reconciler.manifest.unused_variables import unused
 
     plugins = PluginTypes(known_types, plugin_options)
-    return load(
+    loaded = load(
         paths,
         variables=reading.variables,
         capabilities_of=capabilities_of,
         sql_problems=sql_problems,
         plugins=plugins,
+        environment=reading.environment,
+        changed_since=reading.changed_since,
     )
+    if has_errors(loaded.diagnostics):
+        return loaded
+    misspelt = unused(reading.variables, loaded.variables, paths[0])
+    return replace(loaded, diagnostics=sorted([*warnings_of_changed(loaded), *misspelt]))
 
 
 def code_titles() -> Mapping[str, str]:
@@ -103,6 +110,10 @@ def plan(request: Request, at: Session) -> tuple[Plan, list[Diagnostic]]:
         raise Failure("the manifests have errors", loaded.diagnostics)
     desired = loaded.desired
     names = selected(desired, request.catalogs)
+    if loaded.changed is not None:
+        only = {name: loaded.changed.only[name] for name in names}
+        names = [name for name in names if name in loaded.changed.catalogs]
+        request = replace(request, options=replace(request.options, only=only))
     if request.options.prune and (problem := prune_without_owner(desired, names) or _prune_at_one_root(desired, names)):
         raise Refusal(problem)
     if request.options.prune and (nowhere := scope_problems(desired, names)):
@@ -126,9 +137,9 @@ def planned(
     from reconciler.engine.select import unmatched_target
 
     targets = request.options.targets
-    snapshots = with_sources(desired, snapshots, targets, at)
-    snapshots = with_origins(desired, snapshots, targets, at)
-    problem = unmatched_target(targets, desired, snapshots)
+    snapshots = with_sources(desired, snapshots, request.options, at)
+    snapshots = with_origins(desired, snapshots, request.options, at)
+    problem = unmatched_target(targets, desired, snapshots, request.options.only or ())
     if problem is not None:
         raise Failure(problem)
     public = replace(desired, catalogs={n: _public(s) for n, s in desired.catalogs.items()})

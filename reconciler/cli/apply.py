@@ -79,6 +79,7 @@ def _check_apply_flags(args: argparse.Namespace) -> None:
     planning = {
         "PATH": args.paths, "--prune": args.prune, "--adopt": args.adopt, "--take-over": args.take_over,
         "--allow": args.allow, "--target": args.target, "--catalog": args.catalog, "--var": args.var,
+        "--env": args.env, "--changed-since": args.changed_since,
     }  # fmt: skip
     if args.plan is None and not args.paths:
         raise app.Failure("give manifests (PATH...) or a saved plan (--plan FILE)")

@@ -81,6 +81,7 @@ def parser() -> Parser:
     _add_paths(validate)
     _add_format(validate, *DOCUMENTS)
     _add_variables(validate)
+    _add_changed(validate)
     plan = command("plan", "show what apply would do")
     _add_paths(plan)
     _add_planning(plan)
@@ -97,6 +98,7 @@ def parser() -> Parser:
     drift = command("drift", "compare live catalogs with manifests; exit 2 when they differ")
     _add_paths(drift)
     _add_scope(drift)
+    _add_changed(drift)
     _add_spark(drift)
     _add_format(drift, *PLAN_DOCUMENTS)
     importing = command("import", "write live state as manifests", "import_")
@@ -228,6 +230,12 @@ def _add_format(to: Parser, *more: str) -> None:
 
 def _add_variables(to: Parser) -> None:
     to.add_argument("--var", action="append", default=[], type=_variable, metavar="NAME=VALUE", help="for ${var:NAME}")
+    to.add_argument("--env", type=_not_empty, metavar="NAME", help="with the changes in overlays/NAME/ of the folders")
+
+
+def _add_changed(to: Parser) -> None:
+    to.add_argument("--changed-since", type=_not_empty, metavar="GIT_REF",
+                    help="only documents that changed in git since then, and what depends on them")  # fmt: skip
 
 
 def _add_scope(to: Parser) -> None:
@@ -246,6 +254,7 @@ def _add_planning(to: Parser) -> None:
     to.add_argument("--take-over", action="append", default=[], metavar="OWNER", help="take this owner's objects")
     _add_allow(to)
     _add_scope(to)
+    _add_changed(to)
 
 
 def _add_allow(to: Parser) -> None:
@@ -267,6 +276,13 @@ def _variable(text: str) -> tuple[str, str]:
     if not name or not equals:
         raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
     return name, value
+
+
+def _not_empty(text: str) -> str:
+    """An empty variable of a script must not mean that the flag was not given."""
+    if not text:
+        raise argparse.ArgumentTypeError("it is empty")
+    return text
 
 
 def _positive(kind: type[int] | type[float]) -> Callable[[str], int | float]:

@@ -10,7 +10,9 @@ from reconciler.model.plan import Plan
 
 
 def reading(args: argparse.Namespace) -> app.Reading:
-    return app.Reading(dict(args.var))
+    return app.Reading(
+        dict(args.var), environment=args.env or "", changed_since=getattr(args, "changed_since", None) or ""
+    )
 
 
 def spark(args: argparse.Namespace) -> app.SparkOptions:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+from reconciler.model.ident import Ident
 
 NO_DATA_PLANE = "it moves table data, which takes Spark"
 
@@ -18,3 +21,5 @@ class PlanOptions:
     """Globs over dotted identifiers; empty means everything."""
     data_plane: str | None = NO_DATA_PLANE
     """Why data-plane steps cannot run, or None when they can."""
+    only: Mapping[str, frozenset[Ident]] | None = None
+    """By catalog, the identifiers that the run is about, declared or not; None means all of them."""

@@ -12,11 +12,13 @@ SUFFIXES = (".yaml", ".yml")
 SKIPPED_FOLDERS = frozenset({"overlays"})
 
 
-def find(paths: Sequence[str], diagnostics: list[Diagnostic]) -> Iterator[str]:
-    """A file is read whatever its suffix; a folder recursively. Symbolic links are followed, each real folder once."""
+def find(paths: Sequence[str], diagnostics: list[Diagnostic], skipped: list[str] | None = None) -> Iterator[str]:
+    """A file is read whatever its suffix; a folder recursively. Symbolic links are followed, each real folder once.
+    `skipped` gets the folders that are not looked into, but for hidden ones."""
+    skipped = [] if skipped is None else skipped
     seen_files: set[tuple[int, int]] = set()
     for path in paths:
-        for file in _expand(path, diagnostics):
+        for file in _expand(path, diagnostics, skipped):
             try:
                 status = os.stat(file)
             except OSError as error:
@@ -40,7 +42,7 @@ def read(file: str, diagnostics: list[Diagnostic]) -> bytes | None:
         return None
 
 
-def _expand(path: str, diagnostics: list[Diagnostic]) -> Iterable[str]:
+def _expand(path: str, diagnostics: list[Diagnostic], skipped: list[str]) -> Iterable[str]:
     try:
         status = os.stat(path)
     except FileNotFoundError:
@@ -52,10 +54,10 @@ def _expand(path: str, diagnostics: list[Diagnostic]) -> Iterable[str]:
         return []
     if not stat.S_ISDIR(status.st_mode):
         return [path]
-    return _walk(path, {(status.st_dev, status.st_ino)}, diagnostics)
+    return _walk(path, {(status.st_dev, status.st_ino)}, diagnostics, skipped)
 
 
-def _walk(folder: str, seen: set[tuple[int, int]], diagnostics: list[Diagnostic]) -> Iterator[str]:
+def _walk(folder: str, seen: set[tuple[int, int]], diagnostics: list[Diagnostic], skipped: list[str]) -> Iterator[str]:
     """`seen` ends symbolic link loops."""
     try:
         names = sorted(os.listdir(folder))
@@ -73,9 +75,11 @@ def _walk(folder: str, seen: set[tuple[int, int]], diagnostics: list[Diagnostic]
                 diagnostics.append(_unreadable(path, error))
             continue
         if stat.S_ISDIR(status.st_mode):
-            if name not in SKIPPED_FOLDERS and (status.st_dev, status.st_ino) not in seen:
+            if name in SKIPPED_FOLDERS:
+                skipped.append(path)
+            elif (status.st_dev, status.st_ino) not in seen:
                 seen.add((status.st_dev, status.st_ino))
-                yield from _walk(path, seen, diagnostics)
+                yield from _walk(path, seen, diagnostics, skipped)
         elif name.endswith(SUFFIXES):
             yield path
 

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reconciler.manifest import files
 from reconciler.manifest.columns import Columns
 from reconciler.manifest.convert import convert
 from reconciler.manifest.cross_rules import CapabilitiesOf, check
+from reconciler.manifest.identity import Key, identity
+from reconciler.manifest.layers import Layered
+from reconciler.manifest.overlay import folders
 from reconciler.manifest.plugin_options import PluginTypes
+from reconciler.manifest.prepare import OWN, SHARED, File, Prepared, opened, prepare
 from reconciler.manifest.problem import Problem, Problems, TooMany
 from reconciler.manifest.prune import without_refused
 from reconciler.manifest.registry import CatalogEntry, Entry, Registry
@@ -27,12 +31,14 @@ from reconciler.manifest.sql_at_run import SqlProblems, check_sql_at_run
 from reconciler.manifest.substitute import mentions_reference, substitute
 from reconciler.manifest.variables import MAX_EXPANSION, Resolver
 from reconciler.manifest.yaml_careful import Flaw
-from reconciler.manifest.yaml_reader import Document, documents
+from reconciler.manifest.yaml_reader import Document
 from reconciler.manifest.yaml_scalars import Value
-from reconciler.manifest.yaml_text import decode
 from reconciler.model.collector import collection_paused
 from reconciler.model.desired import CatalogSpec, Desired, DesiredNamespace, DesiredTable
 from reconciler.model.diagnostic import Diagnostic, Source, tidy
+
+if TYPE_CHECKING:
+    from reconciler.manifest.affected import Changed
 
 
 @dataclass(frozen=True)
@@ -41,8 +47,14 @@ class Loaded:
     """Best effort when there are errors: never act on it then."""
     diagnostics: list[Diagnostic]
     documents: int
+    variables: frozenset[str] = frozenset()
+    """Those that a document refers to, or gives a value."""
+    changed: Changed | None = None
+    """What the run is about, when it is about what changed since a revision."""
 
 
+Read = tuple[Sequence[str], list[str], list[str], str]
+"""The paths as given, the files of the base and of the overlay, and the environment."""
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
@@ -55,20 +67,72 @@ def load(
     sql_problems: SqlProblems | None = None,
     plugins: PluginTypes | None = None,
     environ: Mapping[str, str] | None = None,
+    environment: str = "",
+    changed_since: str = "",
 ) -> Loaded:
     """Reads files and folders. Nothing is raised for bad input: everything wrong is a diagnostic."""
     loader = _Loader(Resolver(variables, environ), plugins or PluginTypes())
     with collection_paused():
-        return _load(loader, paths, capabilities_of, sql_problems)
+        read = _read(loader, paths, environment)
+        loader.finish()
+        loaded = _checked(loader, paths, capabilities_of, sql_problems)
+        return _limited(loaded, loader, changed_since, read) if changed_since and paths else loaded
 
 
-def _load(
+def warnings_of_changed(loaded: Loaded) -> list[Diagnostic]:
+    """Without the warnings about files that nobody touched, when the run is about what changed. Errors always stay."""
+    changed = loaded.changed
+    if changed is None:
+        return loaded.diagnostics
+    stores = (loaded.desired.namespaces, loaded.desired.tables)
+    objects = [o for store in stores for n, found in store.items() for i, o in found.items() if i in changed.only[n]]
+    files_ = changed.files | {o.source.file for o in objects}
+    return [d for d in loaded.diagnostics if d.severity == "error" or d.source.file in files_]
+
+
+def _limited(loaded: Loaded, loader: _Loader, revision: str, read: Read) -> Loaded:
+    from reconciler.manifest.affected import affected
+    from reconciler.manifest.changed_documents import Found, changed_documents
+    from reconciler.manifest.git import GitError
+
+    try:
+        changes = changed_documents(revision, Found(*read), loader.resolver.plain)
+    except GitError as error:
+        problem = Diagnostic(Source(read[0][0]), error.code, "error", error.message, error.hint)
+        return replace(loaded, diagnostics=tidy([*loaded.diagnostics, problem]))
+    return replace(loaded, changed=affected(changes, loaded.desired, loader.uses, loader.prepared.defaults))
+
+
+def _read(loader: _Loader, paths: Sequence[str], environment: str) -> Read:
+    overlays: list[str] = []
+    base = _opened(files.find(paths, loader.diagnostics, overlays), loader)
+    changes = None
+    if environment:
+        given = paths[0] if paths else "."
+        found = folders(environment, overlays, given, loader.diagnostics)
+        changes = _opened(files.find(found, loader.diagnostics), loader)
+    loader.prepared = prepare(base, changes, loader.resolver)
+    loader.documents += loader.prepared.documents
+    loader.uses |= loader.prepared.uses
+    loader.asked |= {name for used in loader.uses.values() for name in used}
+    loader.resolver.asked.clear()
+    for file in base:
+        loader.read(file)
+    return paths, [f.sink.file for f in base], [f.sink.file for f in changes or ()], environment
+
+
+def _opened(names: Iterable[str], loader: _Loader) -> list[File]:
+    out = []
+    for name in names:
+        data = files.read(name, loader.diagnostics)
+        if data is not None:
+            out.append(opened(name, data, loader.diagnostics))
+    return out
+
+
+def _checked(
     loader: _Loader, paths: Sequence[str], capabilities_of: CapabilitiesOf | None, sql_problems: SqlProblems | None
 ) -> Loaded:
-    for file in files.find(paths, loader.diagnostics):
-        data = files.read(file, loader.diagnostics)
-        if data is not None:
-            loader.read(file, data)
     if not loader.documents and not loader.diagnostics:
         shown = ", ".join(paths) or "no path"
         loader.diagnostics.append(
@@ -83,7 +147,8 @@ def _load(
     check(loader.registry, capabilities_of)
     if sql_problems is not None:
         check_sql_at_run(loader.registry, sql_problems)
-    return Loaded(loader.desired(), tidy(loader.diagnostics), loader.documents)
+    known = frozenset({*loader.asked, *loader.prepared.variables})
+    return Loaded(loader.desired(), tidy(loader.diagnostics), loader.documents, known)
 
 
 @dataclass
@@ -95,27 +160,46 @@ class _Loader:
     columns: Columns = field(default_factory=Columns)
     digests: list[bytes] = field(default_factory=list)
     documents: int = 0
+    prepared: Prepared = field(default_factory=Prepared)
+    asked: set[str] = field(default_factory=set)
+    """Variables that a document refers to."""
+    uses: dict[Key, frozenset[str]] = field(default_factory=dict)
+    whole: bool = True
+    """No part of a file was passed over."""
 
-    def read(self, file: str, data: bytes) -> None:
-        sink = Sink(file, self.diagnostics)
+    def read(self, file: File) -> None:
+        sink = file.sink
         self.resolver.room = MAX_EXPANSION
-        text = decode(data)
-        references = "${" in text.text
-        for flaw in text.flaws:
-            sink.flaw(flaw)
-        for found in documents(text.text):
+        references = "${" in file.text
+        overlay = self.prepared.overlay
+        for found in file.documents():
             if isinstance(found, Flaw):
                 sink.flaw(found)
-            else:
+                self.whole = False
+            elif not file.was_prepared(found):
                 self.documents += 1
-                self._document(sink, found, references)
+                layered = found if overlay is None else overlay.applied(sink, found, self.resolver.plain)
+                self._document(sink, layered, references or layered is not found)
             if sink.full:
+                self.whole = False
                 return
 
-    def _document(self, sink: Sink, document: Document, references: bool) -> None:
+    def finish(self) -> None:
+        """After the documents of the base: those that the overlay adds, and what only the whole can tell."""
+        overlay = self.prepared.overlay
+        if overlay is not None:
+            for sink, document in overlay.new(OWN, self.resolver.plain):
+                self.resolver.room = MAX_EXPANSION
+                self._document(sink, document, True)
+            overlay.incomplete |= not self.whole
+            overlay.tell()
+        if self.prepared.defaults:
+            self.prepared.defaults.tell({*self.registry.catalogs, *self.registry.broken_catalogs}, self.whole)
+
+    def _document(self, sink: Sink, document: Document | Layered, references: bool) -> None:
         value = document.value
         problems = Problems()
-        if document.was_careful:
+        if isinstance(document, Document) and document.was_careful:
             for flaw in document.careful().flaws:
                 sink.flaw(flaw)
             if document.careful().stopped:
@@ -126,6 +210,9 @@ class _Loader:
                 problems.references_done()
                 settle(substituted, document.careful)
                 value = substituted.value
+                self._note(value)
+            if self.prepared.defaults:
+                document, value = self.prepared.defaults.applied(document, value)
             if accepts(value):
                 self._accept(sink, document, value, problems)
             else:
@@ -142,7 +229,19 @@ class _Loader:
         for problem in problems:
             sink.problem(document, problem)
 
-    def _accept(self, sink: Sink, document: Document, value: Any, problems: Problems) -> None:
+    def _note(self, value: Value) -> None:
+        """Which variables the document refers to."""
+        key = identity(value)
+        if self.resolver.asked and key is not None:
+            self.uses[key] = frozenset(self.resolver.asked)
+        self.asked |= self.resolver.asked
+        self.resolver.asked.clear()
+
+    def _accept(self, sink: Sink, document: Document | Layered, value: Any, problems: Problems) -> None:
+        if value["kind"] in SHARED:
+            message = "this kind is looked for in the text, and stands there in another spelling"
+            problems.append(Problem("M504", ("kind",), message, f"write kind: {value['kind']}"))
+            return
         if value["kind"] == "Catalog":
             refused = self.plugins.problems(value, document.careful)
             for problem in refused:

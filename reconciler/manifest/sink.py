@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reconciler.manifest.layers import Layered
 from reconciler.manifest.problem import MAX_PROBLEMS, Problem
 from reconciler.manifest.yaml_careful import Flaw
 from reconciler.manifest.yaml_reader import Document
@@ -25,7 +26,15 @@ class Sink:
         source = Source(self.file, flaw.line, flaw.column)
         self._add(Diagnostic(source, flaw.code, "error", flaw.message, flaw.hint))
 
-    def problem(self, document: Document, problem: Problem) -> None:
+    def problem(self, document: Document | Layered, problem: Problem) -> None:
+        if isinstance(document, Layered):
+            home = document.home(problem)
+            if home is not None:
+                layer, told = home
+                if told is not None:
+                    layer.sink.problem(layer.document, told)
+                return
+            document = document.base
         if self._room[problem.severity] >= 0:  # looking a place up costs a second reading of the document
             self._add(locate(self.file, document, problem))
 

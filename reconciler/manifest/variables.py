@@ -50,6 +50,8 @@ class Resolver:
     environ: Mapping[str, str] | None = None
     room: int = MAX_EXPANSION
     _files: dict[str, str | Trouble] = field(default_factory=dict)
+    asked: set[str] = field(default_factory=set)
+    """The variables that were asked for, since somebody emptied it."""
 
     def expand(self, text: str, *, late: bool = False) -> Expanded:
         """`late`: leave `${env:}`, `${file:}` and `$${` for the moment of connecting, and keep a variable's own `${`
@@ -100,12 +102,19 @@ class Resolver:
         result.text = "".join(parts)
         return result
 
+    def plain(self, text: str) -> str:
+        """The text as part of an identity: one that cannot be resolved stands for itself."""
+        expanded = self.expand(text) if "${" in text else None
+        return text if expanded is None or expanded.troubles else expanded.text
+
     def _value(self, kind: str, name: str, default: str | None, offset: int) -> str | Trouble:
         bad = _check_name(kind, name, offset)
         if bad:
             return bad
         if kind == "file":
             return self._file(name, default, offset)
+        if kind == "var":
+            self.asked.add(name)
         values = self.variables if kind == "var" else os.environ if self.environ is None else self.environ
         value = values.get(name)
         if value is not None:
@@ -123,7 +132,7 @@ class Resolver:
         hint = (
             f"did you mean {near[0]}?"
             if near
-            else f"give it with --var {name}=VALUE, or a default: ${{var:{name}:-value}}"
+            else f"give it with --var {name}=VALUE, in a Variables document, or a default: ${{var:{name}:-value}}"
         )
         return Trouble("M301", offset, f"the variable {name} is not defined", hint)
 

@@ -10,3 +10,7 @@ from dataclasses import dataclass, field
 class Reading:
     variables: Mapping[str, str] = field(default_factory=dict)
     """For `${var:NAME}`."""
+    environment: str = ""
+    """Whose overlay is read; empty for none."""
+    changed_since: str = ""
+    """A git revision: the run is about what changed since; empty for everything."""
