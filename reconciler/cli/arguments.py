@@ -45,6 +45,7 @@ def parser() -> Parser:
     _add_paths(validate)
     _add_format(validate)
     _add_variables(validate)
+    validate.add_argument("--no-resolve", action="store_true", help="read no ${env:NAME} and no ${file:PATH}")
     plan = command("plan", "show what apply would do")
     _add_paths(plan)
     _add_planning(plan)
@@ -172,6 +173,12 @@ def _add_format(to: Parser) -> None:
 
 def _add_variables(to: Parser) -> None:
     to.add_argument("--var", action="append", default=[], type=_variable, metavar="NAME=VALUE", help="for ${var:NAME}")
+    to.add_argument("--catalogs-from", action="append", default=[], type=_given, metavar="DIR",
+                    help="take Catalog documents from here only, and do not trust PATH with secrets")  # fmt: skip
+    to.add_argument("--env-allow", action="append", default=[], type=_given, metavar="PREFIX",
+                    help="${env:NAME} only for names that begin so")  # fmt: skip
+    to.add_argument("--file-root", action="append", default=[], type=_given, metavar="DIR",
+                    help="${file:PATH} only below this folder")  # fmt: skip
 
 
 def _add_scope(to: Parser) -> None:
@@ -199,6 +206,7 @@ def _add_allow(to: Parser) -> None:
 
 def _add_running(to: Parser) -> None:
     to.add_argument("--plan", metavar="FILE", help="apply exactly this saved plan")
+    to.add_argument("--reviewed", metavar="FILE", help="do nothing that is not in this saved plan; exit 4 otherwise")
     to.add_argument("--yes", action="store_true", help="do not ask")
     to.add_argument("--report", metavar="FILE", help="write the report here, whatever happens")
     to.add_argument("--journal", metavar="FILE", help="default: .reconciler/journal/…")
@@ -211,6 +219,13 @@ def _variable(text: str) -> tuple[str, str]:
     if not name or not equals:
         raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
     return name, value
+
+
+def _given(text: str) -> str:
+    """An empty value would mean the working directory, or every name: a variable of CI that is not set gives that."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError("the value is empty")
+    return text
 
 
 def _positive(kind: type[int] | type[float]) -> Callable[[str], int | float]:

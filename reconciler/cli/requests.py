@@ -10,7 +10,9 @@ from reconciler.model.plan import Plan
 
 
 def reading(args: argparse.Namespace) -> app.Reading:
-    return app.Reading(dict(args.var))
+    """`--no-resolve` is a flag of `validate` alone."""
+    resolve = not getattr(args, "no_resolve", False)
+    return app.Reading(dict(args.var), tuple(args.catalogs_from), tuple(args.env_allow), tuple(args.file_root), resolve)
 
 
 def spark(args: argparse.Namespace) -> app.SparkOptions:

@@ -14,9 +14,11 @@ from types import MappingProxyType
 from typing import Any
 
 from reconciler.manifest import files
+from reconciler.manifest.base_catalogs import take_catalogs
 from reconciler.manifest.columns import Columns
 from reconciler.manifest.convert import convert
 from reconciler.manifest.cross_rules import CapabilitiesOf, check
+from reconciler.manifest.limits import UNLIMITED, Limits
 from reconciler.manifest.plugin_options import PluginTypes
 from reconciler.manifest.problem import Problem, Problems, TooMany
 from reconciler.manifest.prune import without_refused
@@ -32,7 +34,7 @@ from reconciler.manifest.yaml_scalars import Value
 from reconciler.manifest.yaml_text import decode
 from reconciler.model.collector import collection_paused
 from reconciler.model.desired import CatalogSpec, Desired, DesiredNamespace, DesiredTable
-from reconciler.model.diagnostic import Diagnostic, Source, tidy
+from reconciler.model.diagnostic import Diagnostic, Source, has_errors, tidy
 
 
 @dataclass(frozen=True)
@@ -55,20 +57,33 @@ def load(
     sql_problems: SqlProblems | None = None,
     plugins: PluginTypes | None = None,
     environ: Mapping[str, str] | None = None,
+    limits: Limits = UNLIMITED,
+    catalogs_from: Sequence[str] = (),
 ) -> Loaded:
     """Reads files and folders. Nothing is raised for bad input: everything wrong is a diagnostic."""
-    loader = _Loader(Resolver(variables, environ), plugins or PluginTypes())
+    plugins = plugins or PluginTypes()
+    loader = _Loader(Resolver(variables, environ, limits=limits), plugins)
     with collection_paused():
+        base = None
+        if catalogs_from:
+            base = _Loader(Resolver(variables, environ, limits=Limits(resolve=limits.resolve)), plugins)
+            _read_all(base, catalogs_from)
+        _read_all(loader, paths, inside=base is not None)
+        if base is not None:
+            loader.take_catalogs(base, ", ".join(catalogs_from))
         return _load(loader, paths, capabilities_of, sql_problems)
+
+
+def _read_all(loader: _Loader, paths: Sequence[str], inside: bool = False) -> None:
+    for file in files.find(paths, loader.diagnostics, inside):
+        data = files.read(file, loader.diagnostics)
+        if data is not None:
+            loader.read(file, data)
 
 
 def _load(
     loader: _Loader, paths: Sequence[str], capabilities_of: CapabilitiesOf | None, sql_problems: SqlProblems | None
 ) -> Loaded:
-    for file in files.find(paths, loader.diagnostics):
-        data = files.read(file, loader.diagnostics)
-        if data is not None:
-            loader.read(file, data)
     if not loader.documents and not loader.diagnostics:
         shown = ", ".join(paths) or "no path"
         loader.diagnostics.append(
@@ -95,6 +110,17 @@ class _Loader:
     columns: Columns = field(default_factory=Columns)
     digests: list[bytes] = field(default_factory=list)
     documents: int = 0
+    catalog_digests: list[bytes] = field(default_factory=list)
+    catalog_files: set[str] = field(default_factory=set)
+
+    def take_catalogs(self, base: _Loader, where: str) -> None:
+        """Of what is wrong in `base` only what hides a catalog counts: the rest may be what the manifests put right."""
+        told = [d for d in base.diagnostics if d.source.file in base.catalog_files or d.code.startswith("M1")]
+        if not base.registry.catalogs and not has_errors(told):
+            told.append(Diagnostic(Source(where), "M102", "error", f"no Catalog document found in {where}"))
+        self.diagnostics += told
+        self.catalog_digests = base.catalog_digests
+        take_catalogs(self.registry, base.registry, where)
 
     def read(self, file: str, data: bytes) -> None:
         sink = Sink(file, self.diagnostics)
@@ -114,6 +140,8 @@ class _Loader:
 
     def _document(self, sink: Sink, document: Document, references: bool) -> None:
         value = document.value
+        if isinstance(value, dict) and value.get("kind") == "Catalog":
+            self.catalog_files.add(sink.file)
         problems = Problems()
         if document.was_careful:
             for flaw in document.careful().flaws:
@@ -124,6 +152,7 @@ class _Loader:
             if references and mentions_reference(value):
                 substituted = substitute(value, document.careful, self.resolver, problems)
                 problems.references_done()
+                problems.told(substituted.unknown)
                 settle(substituted, document.careful)
                 value = substituted.value
             if accepts(value):
@@ -150,7 +179,8 @@ class _Loader:
             if refused:
                 self._remember_broken(value)
                 return
-        self.digests.append(hashlib.sha256(_ENCODER.encode(value).encode()).digest())
+        digests = self.catalog_digests if value["kind"] == "Catalog" else self.digests
+        digests.append(hashlib.sha256(_ENCODER.encode(value).encode()).digest())
         declared = convert(value, Source(sink.file, document.line, document.column), self.columns, problems)
 
         def report(problem: Problem) -> None:
@@ -185,5 +215,5 @@ class _Loader:
             }
         for name, found in sorted(self.registry.tables.items()):
             tables[name] = {i: e.declared for i, e in sorted(found.items()) if isinstance(e.declared, DesiredTable)}
-        digest = hashlib.sha256(b"".join(sorted(self.digests))).hexdigest()
+        digest = hashlib.sha256(b"".join(sorted([*self.digests, *self.catalog_digests]))).hexdigest()
         return Desired(catalogs, namespaces, tables, f"sha256:{digest}")
