@@ -81,7 +81,7 @@ def _check_apply_flags(args: argparse.Namespace) -> None:
     planning = {
         "PATH": args.paths, "--prune": args.prune, "--adopt": args.adopt, "--take-over": args.take_over,
         "--allow": args.allow, "--target": args.target, "--catalog": args.catalog, "--env-allow": args.env_allow,
-        "--file-root": args.file_root, "--reviewed": args.reviewed, "--var": args.var and not args.catalogs_from,
+        "--file-root": args.file_root, "--var": args.var and not args.catalogs_from,
     }  # fmt: skip
     if args.plan is None and not args.paths:
         raise app.Failure("give manifests (PATH...) or a saved plan (--plan FILE)")

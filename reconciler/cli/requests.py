@@ -12,7 +12,13 @@ from reconciler.model.plan import Plan
 def reading(args: argparse.Namespace) -> app.Reading:
     """`--no-resolve` is a flag of `validate` alone."""
     resolve = not getattr(args, "no_resolve", False)
-    return app.Reading(dict(args.var), tuple(args.catalogs_from), tuple(args.env_allow), tuple(args.file_root), resolve)
+    return app.Reading(
+        dict(args.var),
+        catalogs_from=tuple(args.catalogs_from),
+        env_allow=tuple(args.env_allow),
+        file_root=tuple(args.file_root),
+        resolve=resolve,
+    )
 
 
 def spark(args: argparse.Namespace) -> app.SparkOptions:

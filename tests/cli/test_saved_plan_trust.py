@@ -78,7 +78,7 @@ def test_a_secret_that_stands_in_the_base_need_not_be_given_again(folder: Path) 
     assert done.code == 0, done.err
 
 
-@pytest.mark.parametrize("flag", ["--env-allow", "--file-root", "--reviewed"])
+@pytest.mark.parametrize("flag", ["--env-allow", "--file-root"])
 def test_flags_that_say_nothing_about_a_saved_plan_are_refused(folder: Path, flag: str) -> None:
     plan(folder)
     done = reconciler(folder, "apply", "--plan", "plan.json", flag, "x", "--yes", env=TOKEN)
@@ -139,6 +139,17 @@ def test_a_step_that_nobody_saw_is_stale(folder: Path) -> None:
     assert code == 4
     assert "it does not have drop_columns lake:a.t (destructive)" in err
     assert apply_reviewed(folder)[0] == 3, "a blocked step does not run, and the reviewed one does"
+
+
+def test_a_saved_plan_can_be_held_against_the_reviewed_one(folder: Path) -> None:
+    plan(folder)
+    plan(folder, file="now.json")
+    both = ("apply", "--plan", "now.json", "--reviewed", "plan.json", "--yes")
+    (folder / "pr" / "m.yaml").write_text("nobody reads this")
+    assert reconciler(folder, *both, env=TOKEN).code == 0
+    write(folder / "pr", catalog(storage__token="${env:TOKEN}"), namespace("b"))
+    plan(folder, file="now.json")
+    assert reconciler(folder, *both, env=TOKEN).code == 4
 
 
 def test_a_reviewed_file_is_never_run(folder: Path) -> None:
