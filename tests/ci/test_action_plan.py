@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import shutil
+import sysconfig
 from pathlib import Path
 
 import pytest
-from action_runs import BASE, SECRET, Job
+from action_runs import BASE, ROOT, SECRET, Job
 from cli.cli_runs import namespace, table, write
 from github_stand_in import BOT, TOKEN, Fault, StandIn
 
@@ -158,3 +160,22 @@ def test_validate_reads_no_secret_and_marks_the_lines(job: Job, workspace: Path)
     assert job.use(command="validate", version="none") == 1
     assert "::error file=manifests/tables.yaml,line=5,col=40,title=M203::unknown key" in job.log
     assert "M302" not in job.log
+
+
+def test_the_version_that_comes_with_the_action_is_installed(job: Job, tmp_path: Path) -> None:
+    """By pip, into an environment of its own; the libraries are those of this environment, for time."""
+    copy = tmp_path / "action-repository"
+    for name in ("pyproject.toml", "README.md", "LICENSE", "schemas", "reconciler", ".github"):
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, copy / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            copy.mkdir(exist_ok=True)
+            shutil.copy(ROOT / name, copy / name)
+    job.action = copy / ".github" / "actions" / "reconciler"
+    (job.workspace / "venv.py").write_text("raise SystemExit(9)\n")
+    libraries = sysconfig.get_path("purelib")
+    job.secrets = {"PIP_NO_DEPS": "1", "PYTHONPATH": libraries}
+    assert job.use(command="validate") == 0, job.log
+    assert job.ran == ["Install", "Run", "Result"]
+    assert job.outputs["install"]["program"] == str(job.temp / "reconciler-venv" / "bin" / "reconciler")
+    assert "3 documents, 0 errors" in job.summary
