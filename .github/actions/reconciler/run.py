@@ -69,8 +69,8 @@ def program() -> str:
     return found
 
 
-def run(*words: str) -> tuple[int, str, str]:
-    """Both streams go to the log as they come, as text that commands nothing."""
+def run(*words: str, show: bool = True) -> tuple[int, str, str]:
+    """Both streams go to the log as they come, as text that commands nothing; stdout only when it is for people."""
     with no_commands():
         print(f"$ reconciler {' '.join(words)}", flush=True)
         started = subprocess.Popen(
@@ -84,8 +84,10 @@ def run(*words: str) -> tuple[int, str, str]:
             errors="replace",
         )
         kept: tuple[list[str], list[str]] = ([], [])
-        streams: list[tuple[IO[str] | None, list[str]]] = [(started.stdout, kept[0]), (started.stderr, kept[1])]
-        threads = [threading.Thread(target=_copy, args=pair) for pair in streams]
+        threads = [
+            threading.Thread(target=_copy, args=(started.stdout, kept[0], show)),
+            threading.Thread(target=_copy, args=(started.stderr, kept[1], True)),
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -93,11 +95,12 @@ def run(*words: str) -> tuple[int, str, str]:
         return started.wait(), "".join(kept[0]), "".join(kept[1])
 
 
-def _copy(stream: IO[str] | None, kept: list[str]) -> None:
+def _copy(stream: IO[str] | None, kept: list[str], show: bool) -> None:
     for line in stream or ():
         kept.append(line)
-        sys.stdout.write(line)
-        sys.stdout.flush()
+        if show:
+            sys.stdout.write(line)
+            sys.stdout.flush()
 
 
 def folder() -> Path:
@@ -132,7 +135,7 @@ def plan() -> int:
     good = code in (OK, CHANGES)
     text = shown if good else shown + failed("No plan", code, problems)
     if good and problems.strip():
-        text += f"\n<details><summary>Warnings</summary>\n\n{fenced(problems)}\n</details>\n"
+        text += f"\n<details open><summary>Warnings</summary>\n\n{fenced(problems)}\n</details>\n"
     summary(text)
     markdown = folder() / "plan.md"
     markdown.write_text(text + footer(), "utf-8")
@@ -191,7 +194,7 @@ def _reviewed(digest: str) -> Path | None:
 def validate() -> int:
     """No secret is read: this is what pull requests from forks get. What is wrong is shown at its line."""
     words = ["validate", *paths(), *reading(), *lines("ARGS"), "--no-resolve", "--format", "json"]
-    code, shown, problems = run(*words)
+    code, shown, problems = run(*words, show=False)
     try:
         found = json.loads(shown)
     except ValueError:
@@ -205,6 +208,8 @@ def validate() -> int:
         said.append(f"{d['file']}:{d['line']}:{d['column']}: {d['severity']}[{d['code']}]: {text}")
     counts = found["summary"]
     said.append(f"{counts['documents']} documents, {counts['errors']} errors, {counts['warnings']} warnings")
+    with no_commands():
+        print("\n".join(said))
     summary(fenced("\n".join(said)))
     return code
 
