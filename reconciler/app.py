@@ -46,6 +46,7 @@ def validate(paths: Sequence[str], reading: Reading) -> Loaded:
     """Offline."""
     from reconciler.catalog.lance_sql import sql_problems
     from reconciler.catalog.registry import capabilities_of, known_types, plugin_options
+    from reconciler.manifest.limits import limits_of
     from reconciler.manifest.load import load, warnings_of_changed
     from reconciler.manifest.plugin_options import PluginTypes
     from reconciler.manifest.unused_variables import unused
@@ -59,6 +60,8 @@ def validate(paths: Sequence[str], reading: Reading) -> Loaded:
         plugins=plugins,
         environment=reading.environment,
         changed_since=reading.changed_since,
+        limits=limits_of(reading),
+        catalogs_from=reading.catalogs_from,
     )
     if has_errors(loaded.diagnostics):
         return loaded
@@ -280,14 +283,17 @@ def warn_of_literals(at: Session, where: str) -> None:
             at.say(warning)
 
 
-def connect_for(the_plan: Plan, source: Path, at: Session) -> None:
-    """Opens what a saved plan is about, from the specs in it; what it only copies from, too."""
+def connect_for(the_plan: Plan, source: Path, at: Session, trusted: Mapping[str, CatalogSpec] | None = None) -> None:
+    """Opens what a saved plan is about, and what it only copies from; from the specs in it, or from `trusted`."""
     from reconciler.model.change import catalogs_read
     from reconciler.model.desired import CatalogSpec, Management
 
     allowed = [s for s in the_plan.steps if s.verdict == "allowed"]
     origins = {name for s in allowed for name in catalogs_read(s.change)}
     for name in sorted({s.catalog for s in allowed} | origins):
+        if trusted is not None:
+            at.connect(trusted[name])
+            continue
         spec = the_plan.catalogs.get(name)
         if spec is None:
             raise Failure(f"{source}: the plan has steps on catalog {name} but does not describe it")

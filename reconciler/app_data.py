@@ -116,6 +116,8 @@ def _looked_at(table: DesiredTable, desired: Desired, at: Session) -> SourceStat
     from reconciler.pipeline.source_state import look
 
     assert table.data is not None
+    if table.data.unread is not None:
+        return SourceState(problem=table.data.unread)
     try:
         source = resolved(table.data.source, at)
         found = look(source, table.data, table.fields or (), _storage_of(desired.catalogs[table.catalog], at))

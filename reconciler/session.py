@@ -50,6 +50,12 @@ class Refusal(Failure):
     outcome: Outcome = "refused"
 
 
+class Stale(Failure):
+    """Not what it was when somebody looked at it."""
+
+    outcome: Outcome = "stale"
+
+
 @dataclass
 class Session:
     """One run of the program: the secrets it has seen, the catalogs it has open, whether it has begun to write."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from reconciler import app
+from reconciler import app, app_trust
 from reconciler.cli.confirm import confirm, terminal
 from reconciler.cli.exits import ERROR, INTERRUPTED, OK, PARTLY
 from reconciler.cli.formats import report_as
 from reconciler.cli.output import Output
 from reconciler.cli.report_file import ReportFile
-from reconciler.cli.requests import planned, spark
+from reconciler.cli.requests import planned, reading, spark
 from reconciler.model.report import EXIT_CODES, Outcome, Report
 from reconciler.render import text
 
@@ -63,14 +63,17 @@ def _no_plan(args: argparse.Namespace, file: ReportFile, outcome: Outcome, messa
 
 def _applied(args: argparse.Namespace, out: Output, file: ReportFile) -> Report:
     made = app.saved_plan(Path(args.plan)) if args.plan is not None else planned(args, out)
+    trusted = app_trust.catalogs_for(made, Path(args.plan), reading(args)) if args.plan and args.catalogs_from else None
     if args.format == "text":
         out.result(text.plan_text(made, out.color, width=out.width))
+    if args.reviewed is not None:
+        app_trust.check_reviewed(made, Path(args.reviewed))
     if not args.yes and made.has_changes and made.refused is None:
         if args.format != "text":
             out.say(text.plan_text(made).rstrip("\n"))
         confirm(made, out)
     if args.plan is not None and made.refused is None:
-        app.connect_for(made, Path(args.plan), out.session)
+        app.connect_for(made, Path(args.plan), out.session, trusted)
     options = app.RunOptions(args.parallelism, args.timeout, Path(args.journal) if args.journal else None, spark(args))
     return app.apply(made, options, out.session, file.write)
 
@@ -78,8 +81,9 @@ def _applied(args: argparse.Namespace, out: Output, file: ReportFile) -> Report:
 def _check_apply_flags(args: argparse.Namespace) -> None:
     planning = {
         "PATH": args.paths, "--prune": args.prune, "--adopt": args.adopt, "--take-over": args.take_over,
-        "--allow": args.allow, "--target": args.target, "--catalog": args.catalog, "--var": args.var,
-        "--env": args.env, "--changed-since": args.changed_since,
+        "--allow": args.allow, "--target": args.target, "--catalog": args.catalog, "--env-allow": args.env_allow,
+        "--file-root": args.file_root, "--var": args.var and not args.catalogs_from,
+        "--env": args.env and not args.catalogs_from, "--changed-since": args.changed_since,
     }  # fmt: skip
     if args.plan is None and not args.paths:
         raise app.Failure("give manifests (PATH...) or a saved plan (--plan FILE)")

@@ -82,6 +82,7 @@ def parser() -> Parser:
     _add_format(validate, *DOCUMENTS)
     _add_variables(validate)
     _add_changed(validate)
+    validate.add_argument("--no-resolve", action="store_true", help="read no ${env:NAME} and no ${file:PATH}")
     plan = command("plan", "show what apply would do")
     _add_paths(plan)
     _add_planning(plan)
@@ -231,6 +232,12 @@ def _add_format(to: Parser, *more: str) -> None:
 def _add_variables(to: Parser) -> None:
     to.add_argument("--var", action="append", default=[], type=_variable, metavar="NAME=VALUE", help="for ${var:NAME}")
     to.add_argument("--env", type=_not_empty, metavar="NAME", help="with the changes in overlays/NAME/ of the folders")
+    to.add_argument("--catalogs-from", action="append", default=[], type=_not_empty, metavar="DIR",
+                    help="take Catalog documents from here only, and do not trust PATH with secrets")  # fmt: skip
+    to.add_argument("--env-allow", action="append", default=[], type=_not_empty, metavar="PREFIX",
+                    help="${env:NAME} only for names that begin so")  # fmt: skip
+    to.add_argument("--file-root", action="append", default=[], type=_not_empty, metavar="DIR",
+                    help="${file:PATH} only below this folder")  # fmt: skip
 
 
 def _add_changed(to: Parser) -> None:
@@ -264,6 +271,7 @@ def _add_allow(to: Parser) -> None:
 
 def _add_running(to: Parser) -> None:
     to.add_argument("--plan", metavar="FILE", help="apply exactly this saved plan")
+    to.add_argument("--reviewed", metavar="FILE", help="do nothing that is not in this saved plan; exit 4 otherwise")
     to.add_argument("--yes", action="store_true", help="do not ask")
     to.add_argument("--report", metavar="FILE", help="write the report here, whatever happens")
     to.add_argument("--journal", metavar="FILE", help="default: .reconciler/journal/…")

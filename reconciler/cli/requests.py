@@ -10,8 +10,15 @@ from reconciler.model.plan import Plan
 
 
 def reading(args: argparse.Namespace) -> app.Reading:
+    """`--no-resolve` is a flag of `validate` alone."""
     return app.Reading(
-        dict(args.var), environment=args.env or "", changed_since=getattr(args, "changed_since", None) or ""
+        dict(args.var),
+        environment=args.env or "",
+        changed_since=getattr(args, "changed_since", None) or "",
+        catalogs_from=tuple(args.catalogs_from),
+        env_allow=tuple(args.env_allow),
+        file_root=tuple(args.file_root),
+        resolve=not getattr(args, "no_resolve", False),
     )
 
 

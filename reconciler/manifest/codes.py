@@ -43,6 +43,12 @@ CODES: Final[dict[str, str]] = {
     "M302": "undefined environment variable",
     "M303": "file of a reference cannot be read",
     "M304": "reference in a place where it cannot be used",
+    # M31x: what the manifests of others may not do
+    "M310": "environment variable that may not be used",
+    "M311": "file that may not be read",
+    "M312": "catalog document that is not used",
+    "M313": "catalog that is declared elsewhere only",
+    "M314": "link that leads out of the manifests",
     # M4xx: rules inside and across documents
     "M400": "duplicate object",
     "M401": "duplicate catalog",

@@ -6,14 +6,18 @@ import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 
+from reconciler.manifest.limits import leads_out
 from reconciler.model.diagnostic import Diagnostic, Source
 
 SUFFIXES = (".yaml", ".yml")
 SKIPPED_FOLDERS = frozenset({"overlays"})
 
 
-def find(paths: Sequence[str], diagnostics: list[Diagnostic], skipped: list[str] | None = None) -> Iterator[str]:
-    """A file is read whatever its suffix; a folder recursively. Symbolic links are followed, each real folder once.
+def find(
+    paths: Sequence[str], diagnostics: list[Diagnostic], skipped: list[str] | None = None, inside: bool = False
+) -> Iterator[str]:
+    """A file is read whatever its suffix; a folder recursively. Symbolic links are followed, each real folder once;
+    with `inside`, one that leads out of the paths is an error: an error in what it leads to would show parts of it.
     `skipped` gets the folders that are not looked into, but for hidden ones."""
     skipped = [] if skipped is None else skipped
     seen_files: set[tuple[int, int]] = set()
@@ -29,6 +33,10 @@ def find(paths: Sequence[str], diagnostics: list[Diagnostic], skipped: list[str]
             seen_files.add((status.st_dev, status.st_ino))
             if not stat.S_ISREG(status.st_mode) and file != path:
                 diagnostics.append(Diagnostic(Source(file), "M117", "error", f"{file} is not a regular file"))
+                continue
+            if inside and leads_out(file, path):
+                message = f"{file} is reached by a link that leads out of the manifests"
+                diagnostics.append(Diagnostic(Source(file), "M314", "error", message, "put the file itself there"))
                 continue
             yield file
 

@@ -14,11 +14,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from reconciler.manifest import files
+from reconciler.manifest.base_catalogs import take_catalogs
 from reconciler.manifest.columns import Columns
 from reconciler.manifest.convert import convert
 from reconciler.manifest.cross_rules import CapabilitiesOf, check
 from reconciler.manifest.identity import Key, identity
 from reconciler.manifest.layers import Layered
+from reconciler.manifest.limits import UNLIMITED, Limits
 from reconciler.manifest.overlay import folders
 from reconciler.manifest.plugin_options import PluginTypes
 from reconciler.manifest.prepare import OWN, SHARED, File, Prepared, opened, prepare
@@ -35,7 +37,7 @@ from reconciler.manifest.yaml_reader import Document
 from reconciler.manifest.yaml_scalars import Value
 from reconciler.model.collector import collection_paused
 from reconciler.model.desired import CatalogSpec, Desired, DesiredNamespace, DesiredTable
-from reconciler.model.diagnostic import Diagnostic, Source, tidy
+from reconciler.model.diagnostic import Diagnostic, Source, has_errors, tidy
 
 if TYPE_CHECKING:
     from reconciler.manifest.affected import Changed
@@ -69,12 +71,22 @@ def load(
     environ: Mapping[str, str] | None = None,
     environment: str = "",
     changed_since: str = "",
+    limits: Limits = UNLIMITED,
+    catalogs_from: Sequence[str] = (),
 ) -> Loaded:
     """Reads files and folders. Nothing is raised for bad input: everything wrong is a diagnostic."""
-    loader = _Loader(Resolver(variables, environ), plugins or PluginTypes())
+    plugins = plugins or PluginTypes()
+    loader = _Loader(Resolver(variables, environ, limits=limits), plugins)
     with collection_paused():
-        read = _read(loader, paths, environment)
+        base = None
+        if catalogs_from:
+            base = _Loader(Resolver(variables, environ, limits=Limits(resolve=limits.resolve)), plugins)
+            _read(base, catalogs_from, environment)
+            base.finish()
+        read = _read(loader, paths, environment, inside=base is not None)
         loader.finish()
+        if base is not None:
+            loader.take_catalogs(base, ", ".join(catalogs_from))
         loaded = _checked(loader, paths, capabilities_of, sql_problems)
         return _limited(loaded, loader, changed_since, read) if changed_since and paths else loaded
 
@@ -103,14 +115,14 @@ def _limited(loaded: Loaded, loader: _Loader, revision: str, read: Read) -> Load
     return replace(loaded, changed=affected(changes, loaded.desired, loader.uses, loader.prepared.defaults))
 
 
-def _read(loader: _Loader, paths: Sequence[str], environment: str) -> Read:
+def _read(loader: _Loader, paths: Sequence[str], environment: str, inside: bool = False) -> Read:
     overlays: list[str] = []
-    base = _opened(files.find(paths, loader.diagnostics, overlays), loader)
+    base = _opened(files.find(paths, loader.diagnostics, overlays, inside), loader)
     changes = None
     if environment:
         given = paths[0] if paths else "."
         found = folders(environment, overlays, given, loader.diagnostics)
-        changes = _opened(files.find(found, loader.diagnostics), loader)
+        changes = _opened(files.find(found, loader.diagnostics, inside=inside), loader)
     loader.prepared = prepare(base, changes, loader.resolver)
     loader.documents += loader.prepared.documents
     loader.uses |= loader.prepared.uses
@@ -166,6 +178,18 @@ class _Loader:
     uses: dict[Key, frozenset[str]] = field(default_factory=dict)
     whole: bool = True
     """No part of a file was passed over."""
+    catalog_digests: list[bytes] = field(default_factory=list)
+    catalog_files: set[str] = field(default_factory=set)
+
+    def take_catalogs(self, base: _Loader, where: str) -> None:
+        """Of what is wrong in `base` only what hides a catalog counts: the rest may be what the manifests put right."""
+        told = [d for d in base.diagnostics if d.source.file in base.catalog_files or d.code.startswith(("M1", "M51"))]
+        if not base.registry.catalogs and not has_errors(told):
+            told.append(Diagnostic(Source(where), "M102", "error", f"no Catalog document found in {where}"))
+        self.diagnostics += told
+        self.catalog_digests = base.catalog_digests
+        self.asked |= base.asked
+        take_catalogs(self.registry, base.registry, where)
 
     def read(self, file: File) -> None:
         sink = file.sink
@@ -198,6 +222,8 @@ class _Loader:
 
     def _document(self, sink: Sink, document: Document | Layered, references: bool) -> None:
         value = document.value
+        if isinstance(value, dict) and value.get("kind") == "Catalog":
+            self.catalog_files.add(sink.file)
         problems = Problems()
         if isinstance(document, Document) and document.was_careful:
             for flaw in document.careful().flaws:
@@ -208,6 +234,7 @@ class _Loader:
             if references and mentions_reference(value):
                 substituted = substitute(value, document.careful, self.resolver, problems)
                 problems.references_done()
+                problems.told(substituted.unknown)
                 settle(substituted, document.careful)
                 value = substituted.value
                 self._note(value)
@@ -249,7 +276,8 @@ class _Loader:
             if refused:
                 self._remember_broken(value)
                 return
-        self.digests.append(hashlib.sha256(_ENCODER.encode(value).encode()).digest())
+        digests = self.catalog_digests if value["kind"] == "Catalog" else self.digests
+        digests.append(hashlib.sha256(_ENCODER.encode(value).encode()).digest())
         declared = convert(value, Source(sink.file, document.line, document.column), self.columns, problems)
 
         def report(problem: Problem) -> None:
@@ -284,5 +312,5 @@ class _Loader:
             }
         for name, found in sorted(self.registry.tables.items()):
             tables[name] = {i: e.declared for i, e in sorted(found.items()) if isinstance(e.declared, DesiredTable)}
-        digest = hashlib.sha256(b"".join(sorted(self.digests))).hexdigest()
+        digest = hashlib.sha256(b"".join(sorted([*self.digests, *self.catalog_digests]))).hexdigest()
         return Desired(catalogs, namespaces, tables, f"sha256:{digest}")
