@@ -63,19 +63,28 @@ class Layered:
                 return found
         return None
 
-    def home(self, problem: Problem) -> tuple[Layer, Problem | None] | None:
-        """Where a problem is told when not in the base; no problem: nowhere."""
+    def home(self, problem: Problem) -> tuple[Layer | None, Problem | None]:
+        """Where a problem is told (no layer: in the base), and how; no problem: nowhere."""
         gone = self.removed.get((*problem.path, problem.missing)) if problem.missing else None
         if gone is not None:
             return gone, replace(problem, path=(*problem.path, problem.missing), at_key=True)
         layer = self.layer_of(problem.path)
         if layer is None:
-            return None
+            return None, self._of_another_type(problem)
         if not layer.shared:
             return layer, problem
         if problem.code in _FOR_SOME:
             return layer, None
         return layer, replace(problem, message=f"{problem.message} (default for {self.about})")
+
+    def _of_another_type(self, problem: Problem) -> Problem:
+        """A key of the base that an overlay made unknown, with the type of the catalog."""
+        layer = self.written.get(("spec", "type"))
+        if layer is None or problem.code != "M203" or problem.path[:1] != ("spec",):
+            return problem
+        key = problem.path[-1]
+        hint = f"{layer.place} changes spec.type: remove there what this type does not have, with `{key}: null`"
+        return replace(problem, hint=hint)
 
 
 class _Places(Careful):

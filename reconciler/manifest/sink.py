@@ -28,13 +28,13 @@ class Sink:
 
     def problem(self, document: Document | Layered, problem: Problem) -> None:
         if isinstance(document, Layered):
-            home = document.home(problem)
-            if home is not None:
-                layer, told = home
-                if told is not None:
-                    layer.sink.problem(layer.document, told)
+            layer, told = document.home(problem)
+            if told is None:
                 return
-            document = document.base
+            if layer is not None:
+                layer.sink.problem(layer.document, told)
+                return
+            document, problem = document.base, told
         if self._room[problem.severity] >= 0:  # looking a place up costs a second reading of the document
             self._add(locate(self.file, document, problem))
 

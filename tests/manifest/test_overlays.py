@@ -153,11 +153,38 @@ def test_a_broken_overlay_file_is_told_and_hides_no_other(tmp_path: Path) -> Non
     assert [c for c, *_ in told(loaded(path, "prod"))] == ["M105", "M205"]
 
 
+def test_a_base_that_cannot_be_read_makes_no_patch_wrong(tmp_path: Path) -> None:
+    patch = documents(IMAGES_IS + "spec: {protect: true}\n")
+    path = folder(tmp_path, base=documents(LAKE) + "---\nkind: [\n", prod=patch)
+    assert [c for c, *_ in told(loaded(path, "prod"))] == ["M105"]
+
+
+def test_the_published_schema_of_overlays() -> None:
+    import json
+
+    import jsonschema_rs
+    import yaml
+
+    root = Path(__file__).parents[2]
+    schema = json.loads((root / "schemas" / "overlay.schema.json").read_text())
+    valid = jsonschema_rs.validator_for(schema).is_valid
+    example = yaml.safe_load_all((root / "manifests-example" / "overlays" / "prod" / "lake.yaml").read_text())
+    for document in (*example, *yaml.safe_load_all(documents(IMAGES_IS + "spec: {properties: {a: null}}\n"))):
+        assert valid(document)
+        assert valid(document | {"overlay": "add"})
+        assert not valid(document | {"overlay": "new"})
+        assert not valid({k: v for k, v in document.items() if k != "metadata"})
+
+
 def test_another_type_of_catalog_takes_other_keys(tmp_path: Path) -> None:
     patch = documents(
         "kind: Catalog\nmetadata: {name: lake}\nspec: {type: rest, uri: 'https://lance.example', path: null}\n"
     )
-    found = loaded(folder(tmp_path, base=BASE, prod=patch), "prod")
+    found = loaded(folder(tmp_path, base=BASE, prod=patch.replace(", path: null", "")), "prod")
+    assert told(found) == [("M203", "base.yaml", 4)]
+    assert "patch.yaml:1 changes spec.type" in found.diagnostics[0].hint
+    assert "`path: null`" in found.diagnostics[0].hint
+    found = loaded(folder(tmp_path, prod=patch), "prod")
     assert found.diagnostics == []
     assert (found.desired.catalogs["lake"].type, dict(found.desired.catalogs["lake"].options)) == (
         "rest",
