@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reconciler.model.ident import ObjectKey
+from reconciler.model.plan import FORMAT_VERSION
 
 STATUSES = ("done", "skipped", "failed", "unknown", "not_run")
 
@@ -94,7 +95,9 @@ class JournalRecord:
     """Lines that are none of a journal: a process that is killed may leave half a line."""
 
     def to_json(self) -> dict[str, Any]:
-        return {"runs": [r.to_json() for r in self.runs], "unreadable_lines": self.unreadable}
+        """`schemas/journal.schema.json`."""
+        runs = [r.to_json() for r in self.runs]
+        return {"format_version": FORMAT_VERSION, "runs": runs, "unreadable_lines": self.unreadable}
 
 
 def journal_from(lines: Iterable[str]) -> JournalRecord:

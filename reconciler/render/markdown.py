@@ -121,7 +121,7 @@ class _PlanPage:
 
     def _expected(self) -> Tally:
         tally = Tally()
-        tally.expect("step", (s.action for s in self._plan.steps))
+        tally.expect("step", (_kind(s) for s in self._plan.steps))
         tally.expect("policy finding", ("" for _ in self._plan.findings))
         tally.expect("listing problem", ("" for c in self._plan.catalogs.values() for _ in c.problems))
         for name in self._plan.catalogs:
@@ -136,7 +136,8 @@ class _PlanPage:
         """False when they did not all fit: nothing that matters less may be shown then."""
         refused = self._plan.refused
         return all(
-            self._draft.put(self._catalogs[r.key.catalog].table, _line(r, refused), "step", r.actions) for r in rows
+            self._draft.put(self._catalogs[r.key.catalog].table, _line(r, refused), "step", [*map(_kind, r.steps)])
+            for r in rows
         )
 
     def _put_details(self, rows: Sequence[_Row]) -> None:
@@ -200,6 +201,11 @@ def _rank(step: Step) -> int:
     if step.deletes or step.risk == "destructive":
         return 0
     return 3 if step.risk == "rewrite" else 4
+
+
+def _kind(step: Step) -> str:
+    """For the count of what is not shown: whoever reads it asks first whether something is lost in there."""
+    return f"{('destructive ', 'blocked ', 'unsupported ', '', '')[_rank(step)]}{step.action}"
 
 
 def _word(r: _Row) -> str:
