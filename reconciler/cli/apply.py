@@ -19,9 +19,12 @@ from reconciler.render import as_json, text
 
 def run(args: argparse.Namespace, out: Output) -> int:
     """The report is given whatever happens, also when there is no plan to report on."""
-    file = ReportFile(args.report, out.say)
+    file = ReportFile(args.report, out.say, out.ending.reported)
     try:
-        file.claim(args.paths if args.plan is None else [args.plan])
+        try:
+            file.claim(args.paths if args.plan is None else [args.plan])
+        finally:
+            out.ending.claim(args)
         _check_apply_flags(args)
         report = _applied(args, out, file)
     except app.Failure as error:
@@ -64,6 +67,7 @@ def _no_plan(args: argparse.Namespace, file: ReportFile, outcome: Outcome, messa
 
 def _applied(args: argparse.Namespace, out: Output, file: ReportFile) -> Report:
     made = app.saved_plan(Path(args.plan)) if args.plan is not None else planned(args, out)
+    out.made(made)
     if args.format == "text":
         out.result(text.plan_text(made, out.color))
     if not args.yes and made.has_changes and made.refused is None:

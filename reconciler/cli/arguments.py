@@ -57,10 +57,12 @@ def parser() -> Parser:
     _add_planning(apply)
     _add_format(apply)
     _add_running(apply)
+    _add_metrics(apply)
     _add_spark(apply)
     drift = command("drift", "compare live catalogs with manifests; exit 2 when they differ")
     _add_paths(drift)
     _add_scope(drift)
+    _add_metrics(drift)
     _add_spark(drift)
     _add_format(drift)
     importing = command("import", "write live state as manifests", "import_")
@@ -160,6 +162,19 @@ def _add_common(to: Parser, top: bool = False) -> None:
         default="warning" if top else nothing,
         help="how much to log to stderr (default: warning)",
     )
+
+    to.add_argument(
+        "--log-format",
+        choices=["text", "json"],
+        default="text" if top else nothing,
+        help="stderr for people, or one JSON object a line (default: text)",
+    )
+
+
+def _add_metrics(to: Parser) -> None:
+    to.add_argument("--metrics-file", metavar="FILE", help="write Prometheus text here, whatever happens")
+    to.add_argument("--metrics-label", action="append", default=[], type=_variable, metavar="NAME=VALUE",
+                    help="tells its series from those of another job")  # fmt: skip
 
 
 def _add_paths(to: Parser, nargs: str = "+", metavar: str = "PATH") -> None:
