@@ -15,7 +15,7 @@ FROM python:3.11-slim-bookworm
 LABEL org.opencontainers.image.title="reconciler" \
       org.opencontainers.image.description="Keeps Lance namespaces and tables in data catalogs equal to YAML manifests" \
       org.opencontainers.image.licenses="Apache-2.0"
-RUN useradd --system --uid 10001 --create-home --home-dir /home/reconciler reconciler \
+RUN useradd --no-log-init --uid 10001 --user-group --create-home reconciler \
     && python -m pip uninstall --yes --quiet --root-user-action ignore pip
 COPY --from=build /opt/reconciler /opt/reconciler
 # A crash in native code leaves a stack on stderr.

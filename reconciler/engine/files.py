@@ -56,11 +56,8 @@ def text_to_replace(path: Path) -> str:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if path.exists() and not path.is_file():
         return ""
-    folder = path.resolve().parent
-    if not folder.is_dir():
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(folder))
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise PermissionError(errno.EACCES, "its folder cannot be written to", str(folder))
+    with tempfile.TemporaryFile(dir=path.resolve().parent):
+        pass
     return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
 
 
