@@ -212,3 +212,14 @@ def test_every_folder_is_used(tmp_path: Path) -> None:
     named = " ".join(p.read_text() for p in DEPLOY.glob("overlays/*/kustomization.yaml"))
     for component in (DEPLOY / "components").iterdir():
         assert f"components/{component.name}" in named
+
+
+def test_the_page_knows_every_metric_and_part() -> None:
+    page = (DEPLOY.parent / "docs" / "kubernetes.md").read_text()
+    table = "\n".join(line for line in page.splitlines() if line.startswith("|"))
+    assert set(re.findall(r"`(reconciler_\w+)`", table)) == set(HELP)
+    assert set(OUTCOMES) <= set(page.split("0 for the others: `")[1].split("`")[0].split())
+    for path in re.findall(r"`(deploy/[\w./-]+)`", page):
+        assert (DEPLOY.parent / path).exists(), path
+    for component in (DEPLOY / "components").iterdir():
+        assert f"`deploy/components/{component.name}`" in table
