@@ -30,7 +30,9 @@ class JsonLog:
     """Keeps no buffer and waits for nobody for long: a signal handler may call it in the middle of another line."""
 
     def __init__(self, stream: TextIO | None) -> None:
-        self._stream = stream
+        """A handle of its own, never closed: stderr is somebody else's while a JVM starts, and a library may log after
+        everything else has ended."""
+        self._stream, self._number = stream, _handle(stream)
         self._turn = threading.RLock()
         self.clean: Callable[[JsonValue], JsonValue] = lambda value: value
         """Takes secrets out; replaced as soon as a run has any."""
@@ -58,14 +60,20 @@ class JsonLog:
                 self._turn.release()
 
     def _write(self, stream: TextIO, line: str) -> None:
-        try:
-            number = stream.fileno()
-        except io.UnsupportedOperation:
+        if self._number is None:
             stream.write(line)
             return
         data = line.encode()
         while data:
-            data = data[os.write(number, data) :]
+            data = data[os.write(self._number, data) :]
+
+
+def _handle(stream: TextIO | None) -> int | None:
+    """None for a stream that is no file."""
+    try:
+        return None if stream is None else os.dup(stream.fileno())
+    except (OSError, ValueError):
+        return None
 
 
 class Lines(io.TextIOBase):
