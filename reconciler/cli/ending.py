@@ -31,6 +31,7 @@ class Ending:
         self._metrics: Path | None = None
         self._labels: dict[str, str] = {}
         self._last_success = 0.0
+        self._warned: set[str] = set()
         self.plan: Plan | None = None
         self.report: Report | None = None
         self.problems: list[str] = []
@@ -64,11 +65,17 @@ class Ending:
             try:
                 app.write_file(self._metrics, metrics_text(run, self._last_success, self._labels, self._clean))
             except app.Failure as error:
-                self._say(f"warning: the metrics were not written: {error.message}")
+                self._warn(f"warning: the metrics were not written: {error.message}")
         for path in termination_logs():
             with contextlib.suppress(OSError):
                 path.write_bytes(termination_text(run, self._clean).encode())
         return run
+
+    def _warn(self, text: str) -> None:
+        """Once: what cannot be written after the report cannot be at the end either."""
+        if text not in self._warned:
+            self._warned.add(text)
+            self._say(text)
 
 
 def termination_logs() -> Iterable[Path]:
