@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
@@ -199,18 +198,18 @@ def apply(
     """Runs the plan on the catalogs of the session. The report comes back whatever happens to the steps. `keep` gets it
     before signals mean anything else again; or, at a second signal, as it is then, and the program ends."""
     from reconciler.app_data import Told, data_plane
+    from reconciler.engine.events import told_steps
     from reconciler.engine.execute import execute
     from reconciler.engine.journal import Witness
     from reconciler.engine.outcome import cut_short
-    from reconciler.engine.progress import progress_on
     from reconciler.engine.signals import stop_on_signals
 
-    journal = Witness(_journal(the_plan, options.journal, at))
+    journal = Witness(told_steps(_journal(the_plan, options.journal, at), at.tell))
 
     def last_words() -> None:
         keep(_cleaned(cut_short(the_plan, journal.started, journal.ended), at))
 
-    progress = Told(progress_on(sys.stderr, at.redactor.text))
+    progress = Told(at.progress())
     with stop_on_signals(at.say, last_words) as stop:
         at.writing = any(s.verdict == "allowed" for s in the_plan.steps)
         data = data_plane(the_plan, options.spark, at, progress, stop.is_set)
@@ -317,6 +316,16 @@ def write_file(path: Path, text: str) -> None:
         write_atomically(path, text)
     except OSError as error:
         raise Failure(f"cannot write {path}: {error.strerror}{_no_folder(path)}") from error
+
+
+def text_to_replace(path: Path) -> str:
+    """What an earlier run left there. Raises Failure when this one could not put its own in its place."""
+    from reconciler.engine.files import text_to_replace
+
+    try:
+        return text_to_replace(path)
+    except OSError as error:
+        raise Failure(f"cannot write {path}: {error.strerror}{_no_folder(path)}; nothing was written") from error
 
 
 def claim_report(path: Path) -> None:

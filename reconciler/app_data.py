@@ -178,12 +178,10 @@ class Told:
 
     def update(self, done: int, total: int, running: Sequence[str]) -> None:
         last = self._last if running else None
-
-        def line(seconds: float) -> str:
-            steps = status_line(done, total, running, seconds)
-            return steps if last is None else f"{steps}; {last(seconds)}"
-
-        self._shown.show(line)
+        if last is None:
+            self._shown.update(done, total, running)
+            return
+        self._shown.show(lambda seconds: f"{status_line(done, total, running, seconds)}; {last(seconds)}")
 
     def show(self, line: Line) -> None:
         self._last = line

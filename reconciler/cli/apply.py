@@ -18,9 +18,12 @@ from reconciler.render import text
 
 def run(args: argparse.Namespace, out: Output) -> int:
     """The report is given whatever happens, also when there is no plan to report on."""
-    file = ReportFile(args.report, out.say)
+    file = ReportFile(args.report, out.say, out.ending.reported)
     try:
-        file.claim(args.paths if args.plan is None else [args.plan])
+        try:
+            file.claim(args.paths if args.plan is None else [args.plan])
+        finally:
+            out.ending.claim(args)
         _check_apply_flags(args)
         report = _applied(args, out, file)
     except app.Failure as error:
@@ -63,6 +66,7 @@ def _no_plan(args: argparse.Namespace, file: ReportFile, outcome: Outcome, messa
 
 def _applied(args: argparse.Namespace, out: Output, file: ReportFile) -> Report:
     made = app.saved_plan(Path(args.plan)) if args.plan is not None else planned(args, out)
+    out.made(made)
     trusted = app_trust.catalogs_for(made, Path(args.plan), reading(args)) if args.plan and args.catalogs_from else None
     if args.format == "text":
         out.result(text.plan_text(made, out.color, width=out.width))

@@ -95,11 +95,13 @@ def parser() -> Parser:
     _add_planning(apply)
     _add_format(apply, "markdown", "junit")
     _add_running(apply)
+    _add_metrics(apply)
     _add_spark(apply)
     drift = command("drift", "compare live catalogs with manifests; exit 2 when they differ")
     _add_paths(drift)
     _add_scope(drift)
     _add_changed(drift)
+    _add_metrics(drift)
     _add_spark(drift)
     _add_format(drift, *PLAN_DOCUMENTS)
     importing = command("import", "write live state as manifests", "import_")
@@ -219,6 +221,19 @@ def _add_common(to: Parser, top: bool = False) -> None:
     )
     to.add_argument("--color", choices=["auto", "always", "never"], default="auto" if top else nothing,
                     help="auto: on a terminal, unless NO_COLOR is set (default: auto)")  # fmt: skip
+
+    to.add_argument(
+        "--log-format",
+        choices=["text", "json"],
+        default="text" if top else nothing,
+        help="stderr for people, or one JSON object a line (default: text)",
+    )
+
+
+def _add_metrics(to: Parser) -> None:
+    to.add_argument("--metrics-file", metavar="FILE", help="write Prometheus text here, whatever happens")
+    to.add_argument("--metrics-label", action="append", default=[], type=_variable, metavar="NAME=VALUE",
+                    help="tells its series from those of another job")  # fmt: skip
 
 
 def _add_paths(to: Parser, nargs: str = "+", metavar: str = "PATH") -> None:

@@ -12,8 +12,10 @@ from reconciler.render import text
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
+    out.ending.claim(args)
     with documented(args.format, out):
         made = planned(args, out)
+    out.made(made)
     out.result(plan_as(made, args.format, out, text.DRIFT))
     seen = all(catalog.complete for catalog in made.catalogs.values())
     return OK if seen and not made.has_changes and not made.orphans else CHANGES
