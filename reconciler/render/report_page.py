@@ -13,8 +13,8 @@ from reconciler.render.safe_text import bounded, safe
 
 _ORDER = ("failed", "unknown", "not_run", "skipped", "done")
 _SHOWN = {
-    "failed": ("!", "delete"), "unknown": ("?", "blocked"), "not_run": ("\u00b7", "told"), "skipped": ("=", "told"),
-    "done": ("+", "create"),
+    "failed": ("\u2717", "delete"), "unknown": ("?", "blocked"), "not_run": ("\u00b7", "told"),
+    "skipped": ("=", "told"), "done": ("\u2713", "create"),
 }  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from reconciler.model.finding import Finding, Waiver
 from reconciler.model.ident import ObjectKey
 from reconciler.model.plan import CatalogSummary, Plan
 from reconciler.render.plan_page import plan_page
+from reconciler.render.report_page import report_page
 
 pytestmark = pytest.mark.slow
 
@@ -324,6 +325,42 @@ def test_ten_thousand_steps_are_all_there_and_few_are_in_the_document(browser: B
         page.page.focus("#list")
         page.page.keyboard.press("End")
         expect(page.page.locator("#rows .row").last).to_have_attribute("aria-posinset", "10011")
+        assert page.clean
+
+
+def test_it_works_in_a_frame_without_an_address_of_its_own(browser: Browser, tmp_path: Path) -> None:
+    """As the pages of a CI's artifacts may be shown."""
+    (tmp_path / "plan.html").write_text(plan_page(mixed()))
+    (tmp_path / "outer.html").write_text(
+        '<iframe sandbox="allow-scripts" src="plan.html" width=900 height=800></iframe>'
+    )
+    with opened(browser, tmp_path / "outer.html") as page:
+        frame = page.page.frame_locator("iframe")
+        frame.locator("#q").fill("table_28")
+        frame.locator("#rows .row").nth(1).click()
+        assert "table_28" in frame.locator("#detail h2").inner_text()
+        assert page.complaints == []
+
+
+def test_a_report_shows_what_failed_first(browser: Browser, tmp_path: Path) -> None:
+    statuses = ("done", "not_run", "failed")
+    steps = [
+        {"id": f"s{i}", "action": "create_namespace", "catalog": "lake",
+         "object": {"kind": "Namespace", "id": [status]},
+         "status": status, "error": {"code": 18, "name": "Internal", "message": "<b>no</b>"} if i == 2 else None,
+         "attempts": 1, "seconds": 0.5, "version_before": 3, "version_after": 4 if i == 0 else 3, "tag": None}
+        for i, status in enumerate(statuses)
+    ]  # fmt: skip
+    report = {"plan_id": "sha256:1", "outcome": "partial", "steps": steps, "summary": dict.fromkeys(statuses, 1)}
+    (tmp_path / "report.html").write_text(report_page(report))
+    with opened(browser, tmp_path / "report.html") as page:
+        assert names(page) == ["lake:failed", "lake:not_run", "lake:done"]
+        assert "Internal (18): <b>no</b>" in page.text("#detail")
+        page.page.click("#quick button:has-text('not run')")
+        assert names(page) == ["lake:not_run"]
+        page.page.select_option("[name=status]", "done")
+        page.page.locator("#rows .row").click()
+        assert re.split(r"\t\n?|\n", page.text("#detail tbody tr")) == ["version", "3", "4"]
         assert page.clean
 
 
