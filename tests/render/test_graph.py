@@ -86,6 +86,13 @@ def test_what_does_not_fit_is_counted() -> None:
     assert f'"{1200 - (len(shown) - 1)} more' in shown[-1]
 
 
+def test_a_plan_without_steps_is_a_picture_that_says_so() -> None:
+    empty = plan_graph(plan(()))
+    assert drawn(dot(empty)) == ({"n1": '"Steps of the plan\\nnone"'}, [])
+    assert "Steps of the plan<br/>none" in mermaid(empty)
+    assert ">none</text>" in svg(empty)
+
+
 def test_a_small_graph_is_whole() -> None:
     graph = plan_graph(big(300))
     assert first(graph) is graph
