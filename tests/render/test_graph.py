@@ -41,7 +41,7 @@ def label(node: Node) -> str:
     return '"' + "\\n".join(shown) + '"'
 
 
-@pytest.mark.parametrize("name", [*GOLDEN[::6], "create-everything"])
+@pytest.mark.parametrize("name", [*(name for name in GOLDEN if golden(name).steps)][::6])
 def test_every_format_has_every_step_and_every_need(name: str) -> None:
     graph = plan_graph(golden(name))
     number = {node.id: f"n{i}" for i, node in enumerate(graph.nodes, 1)}
