@@ -50,7 +50,9 @@ def with_what_it_needs(graph: Graph, wanted: Collection[str]) -> Graph:
 
 
 def first(graph: Graph, most: int = MOST_NODES) -> Graph:
-    """At most so many nodes; one more says how many are not there."""
+    """At most so many nodes; one more says how many are not there. Nothing at all is said too."""
+    if not graph.nodes:
+        return replace(graph, nodes=(Node("", (graph.title, "none"), "more"),))
     missing = len(graph.nodes) - most
     if missing <= 0:
         return graph

@@ -11,8 +11,8 @@ from reconciler.render.ran import FINE, WORDS, Ran, Run
 from reconciler.render.safe_text import bounded, safe
 
 _SHOWN = {
-    "failed": ("!", "delete"), "unknown": ("?", "blocked"), "never_ended": ("?", "blocked"),
-    "not_run": ("\u00b7", "told"), "skipped": ("=", "told"), "done": ("+", "create"),
+    "failed": ("\u2717", "delete"), "unknown": ("?", "blocked"), "never_ended": ("?", "blocked"),
+    "not_run": ("\u00b7", "told"), "skipped": ("=", "told"), "done": ("\u2713", "create"),
 }  # fmt: skip
 
 

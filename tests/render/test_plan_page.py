@@ -18,6 +18,8 @@ from reconciler.model.finding import Finding, Waiver
 from reconciler.model.ident import ObjectKey
 from reconciler.model.plan import CatalogSummary, Plan
 from reconciler.render.plan_page import plan_page
+from reconciler.render.ran import run_of_report
+from reconciler.render.run_page import run_page
 
 pytestmark = pytest.mark.slow
 
@@ -69,27 +71,28 @@ def test_what_refuses_comes_first_then_what_is_held_back_then_what_destroys(brow
         assert page.clean
 
 
-@pytest.mark.parametrize(
-    ("filter_", "value", "count"),
-    [
-        ("kind", "step", 121), ("kind", "finding", 3), ("kind", "orphaned", 1), ("kind", "unowned", 1),
-        ("kind", "left out", 1), ("kind", "stale", 1), ("kind", "problem", 1), ("risk", "destructive", 7),
-        ("verdict", "blocked", 3), ("action", "drop_columns", 6), ("policy", "refusing", 3), ("policy", "P301", 3),
-        ("policy", "waived", 1),
-    ],
+LEFT = (
+    ("kind", "step", 121), ("kind", "finding", 3), ("kind", "orphaned", 1), ("kind", "unowned", 1),
+    ("kind", "left out", 1), ("kind", "stale", 1), ("kind", "problem", 1), ("risk", "destructive", 7),
+    ("verdict", "blocked", 3), ("action", "drop_columns", 6), ("policy", "refusing", 3), ("policy", "P301", 3),
+    ("policy", "waived", 1),
 )  # fmt: skip
-def test_every_filter_leaves_what_it_says(
-    browser: Browser, tmp_path: Path, filter_: str, value: str, count: int
-) -> None:
+
+
+def test_every_filter_leaves_what_it_says(browser: Browser, tmp_path: Path) -> None:
     """The number in the menu is the number that it leaves."""
     with shown(browser, tmp_path, mixed()) as page:
-        option = page.page.locator(f"[name={filter_}] option[value='{value}']")
-        assert option.inner_text() == f"{value} ({count})"
-        page.page.select_option(f"[name={filter_}]", value)
-        expect(page.page.locator("#count")).to_have_text(f"{count} of 129 entries")
-        assert page.page.locator("#rows .row").first.get_attribute("aria-setsize") == str(count)
-        page.page.click("button[type=reset]")
-        expect(page.page.locator("#count")).to_have_text("129 entries")
+        for filter_, value, count in LEFT:
+            option = page.page.locator(f"[name={filter_}] option[value='{value}']")
+            assert option.inner_text() == f"{value} ({count})"
+            page.page.select_option(f"[name={filter_}]", value)
+            expect(page.page.locator("#count")).to_have_text(f"{count} of 129 entries")
+            assert page.page.locator("#rows .row").first.get_attribute("aria-setsize") == str(count)
+            page.page.click("button[type=reset]")
+            expect(page.page.locator("#count")).to_have_text("129 entries")
+        page.page.click("#quick button:has-text('blocked')")
+        expect(page.page.locator("#count")).to_have_text("3 of 129 entries")
+        assert page.page.locator("#quick [aria-pressed=true]").all_inner_texts() == ["3 blocked"]
         assert page.clean
 
 
@@ -323,6 +326,43 @@ def test_ten_thousand_steps_are_all_there_and_few_are_in_the_document(browser: B
         page.page.focus("#list")
         page.page.keyboard.press("End")
         expect(page.page.locator("#rows .row").last).to_have_attribute("aria-posinset", "10011")
+        assert page.count("#rows .row") < 60
+        assert page.clean
+
+
+def test_it_works_in_a_frame_without_an_address_of_its_own(browser: Browser, tmp_path: Path) -> None:
+    """As the pages of a CI's artifacts may be shown."""
+    (tmp_path / "plan.html").write_text(plan_page(mixed()))
+    (tmp_path / "outer.html").write_text(
+        '<iframe sandbox="allow-scripts" src="plan.html" width=900 height=800></iframe>'
+    )
+    with opened(browser, tmp_path / "outer.html") as page:
+        frame = page.page.frame_locator("iframe")
+        frame.locator("#q").fill("table_28")
+        frame.locator("#rows .row").nth(1).click()
+        assert "table_28" in frame.locator("#detail h2").inner_text()
+        assert page.complaints == []
+
+
+def test_a_report_shows_what_failed_first(browser: Browser, tmp_path: Path) -> None:
+    statuses = ("done", "not_run", "failed")
+    steps = [
+        {"id": f"s{i}", "action": "create_namespace", "catalog": "lake",
+         "object": {"kind": "Namespace", "id": [status]},
+         "status": status, "error": {"code": 18, "name": "Internal", "message": "<b>no</b>"} if i == 2 else None,
+         "attempts": 1, "seconds": 0.5, "version_before": 3, "version_after": 4 if i == 0 else 3, "tag": None}
+        for i, status in enumerate(statuses)
+    ]  # fmt: skip
+    report = {"plan_id": "sha256:1", "outcome": "partial", "steps": steps, "summary": dict.fromkeys(statuses, 1)}
+    (tmp_path / "report.html").write_text(run_page("Report", [run_of_report(report)]))
+    with opened(browser, tmp_path / "report.html") as page:
+        assert names(page) == ["lake:failed", "lake:not_run", "lake:done"]
+        assert "Internal (18): <b>no</b>" in page.text("#detail")
+        page.page.click("#quick button:has-text('not run')")
+        assert names(page) == ["lake:not_run"]
+        page.page.select_option("[name=status]", "done")
+        page.page.locator("#rows .row").click()
+        assert re.split(r"\t\n?|\n", page.text("#detail tbody tr")) == ["version", "3", "4"]
         assert page.clean
 
 

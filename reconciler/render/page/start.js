@@ -22,7 +22,7 @@ function makeFilters() {
       el("option", { value: "" }, filter === "policy" ? "any policy" : "all " + LABELS[filter]),
       ...found.map(([value, count]) => el("option", { value }, value + " (" + count.toLocaleString("en") + ")"))));
   }
-  before.before(el("select", { name: "sort", "aria-label": "Order" }, el("option", { value: "" }, "dangerous first"),
+  before.before(el("select", { name: "sort", "aria-label": "Order" }, el("option", { value: "" }, "what matters first"),
     el("option", { value: "plan" }, "in order of the plan")));
   for (const [label, filter, value] of QUICK) {
     const count = counts(filter).get(value);
