@@ -28,6 +28,8 @@ class Failure(Exception):
     """The user's problem, told in full: what, where, how to fix it. Nothing was written."""
 
     outcome: Outcome = "failed"
+    exit_code: int | None = None
+    """When it is another than that of the outcome."""
 
     def __init__(self, message: str, diagnostics: Sequence[Diagnostic] = ()) -> None:
         super().__init__(message)
@@ -48,6 +50,12 @@ class Refusal(Failure):
     """Understood, and not done: a rule of ours stands against it."""
 
     outcome: Outcome = "refused"
+
+
+class LeaseHeld(Refusal):
+    """Another run is at it."""
+
+    exit_code = 6
 
 
 @dataclass

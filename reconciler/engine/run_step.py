@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from reconciler.catalog.base import Catalog, DataPlane, WriteContext, Written
@@ -39,6 +39,8 @@ class Tools:
     """Per object, all steps of the plan on it."""
     data: DataPlane | None = None
     """For the steps that move rows."""
+    guard: Callable[[], str | None] = lambda: None
+    """Why nothing may be written any more, or None."""
 
 
 @dataclass
@@ -193,6 +195,8 @@ def _write_until_it_holds(step: Step, links: Sequence[Link], tools: Tools, attem
 
 
 def _write(step: Step, tools: Tools, attempts: _Attempts) -> CatalogError | None:
+    if (lost := tools.guard()) is not None:
+        return CatalogError(Code.INTERNAL, f"it was not written: {lost}", gave_up=True)
     context = WriteContext(tools.plan_id, step.id, attempts.tag)
     try:
         written = _applied(step.change, tools, attempts.before, context)
