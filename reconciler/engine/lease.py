@@ -109,7 +109,7 @@ class LeaseLog:
         try:
             made = self._records.create(number, text)
         except CatalogError as error:
-            if not error.unknown_outcome:
+            if not error.unknown_outcome and error.code is not Code.CONCURRENT_MODIFICATION:
                 raise
             made = False
         return made or self._records.read(number) == text
