@@ -48,7 +48,8 @@ def _confirm(args: argparse.Namespace, count: int) -> None:
     if sys.stdin is None or not sys.stdin.isatty() or not sys.stderr.isatty():
         raise app.Failure("there is no terminal to ask on: pass --yes to remove it without a question")
     what = "this lease" if count == 1 else f"these {count} leases"
-    sys.stderr.write(f"A run that is still alive stops before its next write. Remove {what}? Only yes is a yes: ")
+    warning = "A run that is still alive may go on writing until its next renewal (20 s)."
+    sys.stderr.write(f"{warning} Remove {what}? Only yes is taken for a yes: ")
     sys.stderr.flush()
     if sys.stdin.readline().strip() != "yes":
         raise app.Failure("not removed")

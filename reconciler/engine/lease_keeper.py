@@ -185,10 +185,15 @@ class Keeper:
             return made
         now = kept.log.read()
         if now.lease is None or now.lease.run != self.me.run or not now.lease.held:
-            by = f"it is {now.lease.sentence}" if now.held is not None and now.lease is not None else "it was removed"
-            return f"{by}, because it was not renewed in time or `reconciler unlock` took it away"
+            return self._whose(now)
         kept.seen = now  # An earlier try has landed after all.
         return kept.log.swap(now, lease)
+
+    def _whose(self, now: Seen) -> str:
+        if now.lease is None or now.lease.run == self.me.run:
+            return "it was taken away with `reconciler unlock`"
+        had = f"it is {now.lease.sentence}" if now.lease.held else f"{now.lease.holder.named} had it meanwhile"
+        return f"{had}, because this run did not renew it in time"
 
     def _lose(self, kept: Kept, why: str) -> None:
         kept.lost = f"the lease of catalog {kept.catalog} was lost: {why}"

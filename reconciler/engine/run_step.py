@@ -171,13 +171,17 @@ def _any_cut(lives: Lives) -> bool:
 
 def _write_until_it_holds(step: Step, links: Sequence[Link], tools: Tools, attempts: _Attempts) -> Ended:
     landed = False
+    lives: Lives = {}
     while True:
+        if (lost := tools.guard()) is not None:
+            message = f"it was not written{' again' if attempts.count else ''}: {lost}"
+            return replace(attempts.end("failed", lives, _error(Code.INTERNAL, message), landed), gave_up=True)
         attempts.count += 1
         error = _write(step, tools, attempts)
         attempts.doubt = error is not None and error.unknown_outcome
         landed = landed or error is None or error.landed
         try:
-            lives: Lives = read_live(links, tools)
+            lives = read_live(links, tools)
             raced = error is not None and error.code in _RACED
             place, lives = _settled(step, links, lives, tools, PATIENCE if raced else ())
         except CatalogError as unread:
@@ -195,8 +199,6 @@ def _write_until_it_holds(step: Step, links: Sequence[Link], tools: Tools, attem
 
 
 def _write(step: Step, tools: Tools, attempts: _Attempts) -> CatalogError | None:
-    if (lost := tools.guard()) is not None:
-        return CatalogError(Code.INTERNAL, f"it was not written: {lost}", gave_up=True)
     context = WriteContext(tools.plan_id, step.id, attempts.tag)
     try:
         written = _applied(step.change, tools, attempts.before, context)

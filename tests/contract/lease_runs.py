@@ -1,7 +1,7 @@
 """Real processes that apply, stop at a gate before their first write, and write down what they do in one file.
 
 Run as a program: FOLDER NAME ARGUMENTS... The lines of `audit` are in the order in which things happened, whichever
-process they are of: `NAME begin STEP` and `NAME end STEP`.
+process they are of: `NAME begin ACTION` and `NAME end ACTION`.
 """
 
 from __future__ import annotations
@@ -23,28 +23,22 @@ def main(folder: Path, name: str, arguments: list[str]) -> int:
     from reconciler.cli import run
     from reconciler.engine import run_step as steps
 
-    write = steps._write
+    until_it_holds, applied = steps._write_until_it_holds, steps._applied
 
-    def watched(step: Any, tools: Any, attempts: Any) -> Any:
+    def gated(*given: Any) -> Any:
         (folder / f"{name}.at-gate").touch()
         while (folder / f"{name}.gate").exists():
             time.sleep(0.01)
-        sending = steps._applied
+        return until_it_holds(*given)
 
-        def sent(*given: Any) -> Any:
-            note(folder, f"{name} begin {step.id}")
-            try:
-                return sending(*given)
-            finally:
-                note(folder, f"{name} end {step.id}")
-
-        steps._applied = sent  # type: ignore[assignment]
+    def noted(change: Any, *given: Any) -> Any:
+        note(folder, f"{name} begin {change.action}")
         try:
-            return write(step, tools, attempts)
+            return applied(change, *given)
         finally:
-            steps._applied = sending  # type: ignore[assignment]
+            note(folder, f"{name} end {change.action}")
 
-    steps._write = watched  # type: ignore[assignment]
+    steps._write_until_it_holds, steps._applied = gated, noted
     return run([*arguments, "--parallelism", "1"] if arguments[0] == "apply" else arguments)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import threading
 from pathlib import Path
@@ -114,11 +115,13 @@ def test_one_of_many_takes_it_and_nobody_sees_it(backend: Backend, site: Site, t
             thread.join()
         assert len(won) == 1
         held = logs[0].read().held
-        assert held is not None and [held.run] == won
+        assert held is not None
+        assert [held.run] == won
     catalog = site.open()
     shown = {o.ident for o in catalog.scan(Scope(namespaces=frozenset({home}))) if hasattr(o, "finding")}
     assert shown <= {site.container}
-    assert not catalog.children(site.container)
+    if backend.name != "glue":  # its root is not a database that could be dropped
+        assert not catalog.children(site.container)
     catalog.close()
 
 
@@ -128,7 +131,10 @@ def test_one_of_many_takes_it_and_nobody_sees_it(backend: Backend, site: Site, t
 @pytest.mark.slow
 def test_a_second_run_waits_and_then_finds_nothing_to_do(local: Path) -> None:
     runs = Runs(local)
-    with runs.holding("first") as first, runs.started("second", "apply", "m.yaml", "--yes", "--report", "2.json") as two:
+    with (
+        runs.holding("first") as first,
+        runs.started("second", "apply", "m.yaml", "--yes", "--report", "2.json") as two,
+    ):
         runs.until(lambda: "waiting for the lease of catalog lake" in runs.out("second"), two)
         assert f"pid {first.pid}" in runs.out("second")
         runs.open_gate("first")
@@ -159,7 +165,7 @@ def test_runs_at_once_never_interleave(local: Path) -> None:
         codes = [one.wait(90), two.wait(90), three.wait(90)]
     assert codes == [0, 0, 0], [runs.out(name) for name in names]
     order = runs.writers()
-    changes = sum(1 for before, after in zip(order, order[1:], strict=False) if before != after)
+    changes = sum(1 for before, after in itertools.pairwise(order) if before != after)
     assert (len(order), changes) == (18, 2), runs.audit()
 
 
@@ -178,6 +184,7 @@ def test_a_run_that_slept_writes_nothing_more(local: Path) -> None:
     assert report["outcome"] == "failed"
     assert report["leases"][0]["ending"] == "lost"
     assert "the lease of catalog lake was lost" in report["message"]
+    assert "had it meanwhile" in report["message"]
 
 
 @pytest.mark.slow
@@ -194,7 +201,10 @@ def test_a_run_that_slept_alone_goes_on(local: Path) -> None:
 @pytest.mark.slow
 def test_a_signal_gives_it_back_and_ends_the_waiting(local: Path) -> None:
     runs = Runs(local)
-    with runs.holding("first") as first, runs.started("second", "apply", "m.yaml", "--yes", "--report", "2.json") as two:
+    with (
+        runs.holding("first") as first,
+        runs.started("second", "apply", "m.yaml", "--yes", "--report", "2.json") as two,
+    ):
         runs.until(lambda: "waiting for the lease" in runs.out("second"), two)
         two.terminate()
         assert two.wait(90) == 130, runs.out("second")
@@ -220,7 +230,7 @@ def test_unlock_shows_and_takes_away_and_the_run_notices(local: Path) -> None:
         shown = runs.out("json")
         value = json.loads(shown[shown.index("{") :])["leases"][0]
         assert (value["pid"], value["process"], value["removed"]) == (first.pid, "running", True)
-        runs.until(lambda: "was lost" in runs.out("first"), first)
+        runs.until(lambda: "was lost: it was taken away with `reconciler unlock`" in runs.out("first"), first)
         runs.open_gate("first")
         assert first.wait(90) == 1, runs.out("first")
     assert runs.writers() == []

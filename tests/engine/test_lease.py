@@ -104,7 +104,8 @@ def test_a_holder_that_is_gone_is_noticed_by_ones_own_clock(skew: float) -> None
     other = Clock(now=clock.now, skew=skew)
     got = take(log, me("b"), other.times(), other.now + TTL + 15)
     assert isinstance(got, Taken)
-    assert got.over is not None and got.over.run == "a"
+    assert got.over is not None
+    assert got.over.run == "a"
     assert TTL <= got.waited <= TTL + other.times().poll + 0.1
 
 
@@ -159,7 +160,8 @@ def test_a_holder_that_slept_too_long_has_lost_it() -> None:
     got = take(LeaseLog(records), me("b"), clock.times(), clock.now + 2 * TTL)
     assert isinstance(got, Taken)
     problem = keeper.problem()
-    assert problem is not None and "b@h" in problem
+    assert problem is not None
+    assert "b@h" in problem
     keeper.release()
     assert LeaseLog(records).read() == got.seen, "what is another's is not given back"
     assert [use.ending for use in keeper.uses()] == ["lost"]
@@ -198,7 +200,8 @@ def test_a_store_that_fails_is_borne_until_it_would_be_too_late() -> None:
     assert keeper.problem() is None
     clock.now += TTL / 2
     problem = keeper.problem()
-    assert problem is not None and "renewed" in problem
+    assert problem is not None
+    assert "renewed" in problem
     keeper.release()
 
 
@@ -224,7 +227,8 @@ def test_a_superseded_number_that_is_free_again_is_not_taken_for_the_newest() ->
     old = taken(log, "a", clock).seen
     assert old.lease is not None
     newer = log.swap(old, free(old.lease))
-    assert newer is not None and newer.lease is not None
+    assert newer is not None
+    assert newer.lease is not None
     newest = log.swap(newer, replace(newer.lease, run="b", held=True))
     assert newest is not None
     assert list(records.records) == [newest.number]
@@ -238,7 +242,8 @@ def test_a_record_that_cannot_be_read_is_somebodys_and_ends(text: str) -> None:
     records.create(7, text)
     assert isinstance(take(LeaseLog(records), me("a"), clock.times(), clock.now), Refused)
     got = take(LeaseLog(records), me("a"), clock.times(), clock.now + 2 * TTL)
-    assert isinstance(got, Taken) and got.seen.number == 8
+    assert isinstance(got, Taken)
+    assert got.seen.number == 8
 
 
 def test_a_record_reads_back_as_it_was_written() -> None:

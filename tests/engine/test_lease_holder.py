@@ -64,4 +64,6 @@ def test_what_is_told_of_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
     told = this_process("sha256:" + "a" * 64, environ=environ)
     assert told.command == "reconciler apply m --var pin=... --var=... --yes"
     assert told.url == "https://g/a/b/actions/runs/7"
-    assert told.named.endswith("`reconciler apply m --var pin=... --var=... --yes`, plan aaaaaaaaaaaa, " + told.url + ")")
+    assert told.named.endswith(
+        "`reconciler apply m --var pin=... --var=... --yes`, plan aaaaaaaaaaaa, " + told.url + ")"
+    )
