@@ -9,10 +9,12 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from engine_plans import ns, plan, table
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.catalog.memory import MemoryLease
+from reconciler.catalog.memory import MemoryCatalog, MemoryLease
+from reconciler.engine.execute import execute
 from reconciler.engine.lease import LONG_AGO, LeaseLog, Me, Refused, Seen, Taken, Times, free, take
 from reconciler.engine.lease_keeper import Guarded, Keeper, LeaseRefused, LeaseUnavailable
 from reconciler.model.errors import CatalogError, Code
@@ -132,7 +134,7 @@ def test_all_or_none() -> None:
     first, second, clock = MemoryLease("1"), MemoryLease("2"), Clock()
     taken(LeaseLog(second), "b", clock)
     keeper = Keeper(me("a"), clock.times())
-    with pytest.raises(LeaseRefused, match="pond.*held by b@h"):
+    with pytest.raises(LeaseRefused, match=r"pond.*held by b@h"):
         keeper.take_all([Guarded("pond", second), Guarded("lake", first)], 0)
     assert LeaseLog(first).read().held is None
     assert LeaseLog(second).read().lease is not None
@@ -299,3 +301,23 @@ def test_of_many_threads_one_holds_it_at_a_time() -> None:
         thread.join()
     assert overlaps == []
     assert len(records.records) == 1
+
+
+def test_no_write_is_sent_once_the_lease_is_lost() -> None:
+    """Steps that ended before stay, running ones send nothing more, others are not started."""
+    catalog = MemoryCatalog()
+    made = plan(catalog.world, [ns("a"), *table("a", "t")])
+    report = execute(made, {"lake": catalog}, parallelism=1, guard=lambda: "gone" if catalog.calls.writes else None)
+    assert (report.outcome, report.exit_code) == ("partial", 5)
+    assert [step.status for step in report.steps] == ["done", "not_run", "not_run"]
+    assert "gone" in report.message
+    assert catalog.calls.writes == 1
+
+
+def test_a_lease_that_is_lost_right_before_the_write() -> None:
+    catalog, asked = MemoryCatalog(), iter([None, "gone", "gone", "gone"])
+    report = execute(plan(catalog.world, [ns("a")]), {"lake": catalog}, parallelism=1, guard=lambda: next(asked))
+    assert (report.outcome, report.exit_code, catalog.calls.writes) == ("failed", 1, 0)
+    assert report.steps[0].status == "failed"
+    assert report.steps[0].error is not None
+    assert report.steps[0].error.message == "it was not written: gone"
