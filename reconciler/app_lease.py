@@ -73,7 +73,9 @@ def turn_to_write(
     ttl = time_to_live()
     guarded = [Guarded(name, records) for name in sorted(what) for records in _places(name, what[name], at)]
     times = Times(ttl, pause=stop.wait if stop is not None else asleep)
-    keeper = Keeper(Me(uuid.uuid4().hex, this_process(plan_id)), times, at.say, note)
+    me = this_process(plan_id)
+    me = replace(me, command=at.redactor.text(me.command), url=at.redactor.text(me.url))
+    keeper = Keeper(Me(uuid.uuid4().hex, me), times, at.say, note)
     if guarded:
         keeper.take_all(guarded, ttl + PATIENCE if timeout is None else timeout)
     try:
@@ -95,7 +97,7 @@ def _places(name: str, idents: Sequence[Ident], at: Session) -> Sequence[LeaseRe
 def refusal(refused: LeaseRefused) -> str:
     """For a person: who has it, and how to go on."""
     use = refused.use
-    waited = f"waited {use.waited:.0f} s for it" if use.waited >= 1 else "it was not waited for"
+    waited = f"waited {use.waited:.1f} s for it" if use.waited >= 0.1 else "it was not waited for"
     return (
         f"nothing was written: {refused}; {waited}. Apply again when that run has ended, or wait longer with "
         f"--lock-timeout; if it is gone for good: reconciler unlock PATH --catalog {use.catalog}"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 
 from reconciler import app
 from reconciler.cli.exits import ERROR, OK
 from reconciler.cli.output import Output
 from reconciler.cli.requests import reading
+from reconciler.model.lease import HeldLease
 from reconciler.render.as_json import dumped
 from reconciler.render.leases import leases_text, leases_value
 from reconciler.verbs.unlock import Locked, held_leases, take_away
@@ -24,7 +26,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         out.say(leases_text(held).rstrip("\n"))
     removed: list[Locked] = []
     if found:
-        _confirm(args, len(found))
+        _confirm(args, held)
         removed = [locked for locked in found if _removed(locked, out)]
     if args.format == "json":
         out.result(out.redactor.text(dumped(leases_value(held, [locked.shown for locked in removed]))))
@@ -42,13 +44,14 @@ def _removed(locked: Locked, out: Output) -> bool:
     return done
 
 
-def _confirm(args: argparse.Namespace, count: int) -> None:
+def _confirm(args: argparse.Namespace, held: Sequence[HeldLease]) -> None:
     if args.yes:
         return
     if sys.stdin is None or not sys.stdin.isatty() or not sys.stderr.isatty():
         raise app.Failure("there is no terminal to ask on: pass --yes to remove it without a question")
-    what = "this lease" if count == 1 else f"these {count} leases"
-    warning = "A run that is still alive may go on writing until its next renewal (20 s)."
+    what = "this lease" if len(held) == 1 else f"these {len(held)} leases"
+    renewal = max(one.lease.ttl for one in held) / 3
+    warning = f"A run that is still alive goes on writing until it would renew it, for up to {renewal:.0f} s."
     sys.stderr.write(f"{warning} Remove {what}? Only yes is taken for a yes: ")
     sys.stderr.flush()
     if sys.stdin.readline().strip() != "yes":

@@ -14,6 +14,8 @@ FORMAT = 1
 SHORTEST, LONGEST = 1.0, 3600.0
 """Seconds: what a time to live may be."""
 DEFAULT_TTL = 60.0
+MOST = 500
+"""Characters of what others wrote about themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +80,17 @@ def lease_from(text: str) -> Lease:
         if value["format"] != FORMAT:
             raise ValueError(value["format"])
         known: Mapping[str, Any] = value["holder"]
-        holder = Holder(**{name: type(getattr(Holder(), name))(known[name]) for name in Holder.__slots__})
+        texts = {name: str(known[name])[:MOST] for name in Holder.__slots__ if name != "pid"}
+        holder = Holder(**texts, pid=int(known["pid"]))
         ttl = min(max(float(value["ttl"]), SHORTEST), LONGEST)
-        return Lease(str(value["run"]), bool(value["held"]), ttl, str(value["since"]), str(value["expires"]), holder)
+        return Lease(
+            str(value["run"]),
+            bool(value["held"]),
+            ttl,
+            str(value["since"])[:MOST],
+            str(value["expires"])[:MOST],
+            holder,
+        )
     except (ValueError, TypeError, KeyError, AttributeError):
         unread = hashlib.sha256(text.encode(errors="replace")).hexdigest()[:32]
         return Lease(unread, True, DEFAULT_TTL, "an unknown time", "an unknown time")
