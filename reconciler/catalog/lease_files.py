@@ -1,5 +1,5 @@
-"""The records of a lease as files in the catalog's storage. Of several who make a file one succeeds: by a hard link on a
-local disk, by `If-None-Match` in an object store."""
+"""The records of a lease as files in the catalog's storage. Of several who make a file one succeeds: by a hard link on
+a local disk, by `If-None-Match` in an object store."""
 
 from __future__ import annotations
 
