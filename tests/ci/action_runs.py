@@ -24,12 +24,6 @@ EVENT = Path(__file__).with_name("pull_request.json")
 SECRET = "CANARY-of-the-catalog-7777"
 BASE = ".base"
 _EXPRESSION = re.compile(r"\$\{\{\s*(.*?)\s*\}\}")
-MARKDOWN = (
-    "sys.argv[1:]"
-    if '"markdown"' in "".join(p.read_text() for p in (ROOT / "reconciler" / "cli").glob("*.py"))
-    else "['text' if a == 'markdown' else a for a in sys.argv[1:]]"
-)
-"""Text in its place while `plan` has no such format."""
 _BASH = ["bash", "--noprofile", "--norc", "-eo", "pipefail"]
 
 
@@ -124,7 +118,7 @@ class Job:
             program = folder / "reconciler"
             program.write_text(
                 f"#!{sys.executable}\nimport sys\nsys.path.insert(1, {str(ROOT)!r})\n"
-                f"from reconciler.cli import run\nsys.exit(run({MARKDOWN}))\n"
+                f"from reconciler.cli import run\nsys.exit(run(sys.argv[1:]))\n"
             )
             program.chmod(0o755)
             (folder / "python3").symlink_to(sys.executable)
