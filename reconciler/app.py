@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -58,6 +59,33 @@ def validate(paths: Sequence[str], reading: Reading) -> Loaded:
     )
 
 
+def against_policy(loaded: Loaded, reading: Reading) -> list[Diagnostic]:
+    """What the policies have against the manifests, as far as that can be said offline. Waived findings are none."""
+    from reconciler.catalog.registry import capabilities_of as rules_of
+    from reconciler.core.policy import judge_manifests
+
+    desired = loaded.desired
+    if not desired.policies:
+        return []
+    rules = {name: found for name, spec in desired.catalogs.items() if (found := rules_of(spec)) is not None}
+    judged = judge_manifests(desired, rules, environment_of(reading), today())
+    return [
+        Diagnostic(f.source or Source(""), f.code, f.severity, f"{f.key}: {f.message}" if f.key else f.message, f.hint)
+        for f in judged.findings
+        if f.waiver is None
+    ]
+
+
+def environment_of(reading: Reading) -> str | None:
+    found: str | None = getattr(reading, "environment", None)
+    return found
+
+
+def today() -> str:
+    """The same day for everyone who runs at the same moment: UTC."""
+    return datetime.datetime.now(datetime.UTC).date().isoformat()
+
+
 def _prune_at_one_root(desired: Desired, names: Sequence[str]) -> str | None:
     """What one of two catalogs at one root does not declare would look like an orphan to it."""
     from reconciler.manifest.same_root import at_one_root
@@ -111,7 +139,12 @@ def planned(
         raise Failure(problem)
     public = replace(desired, catalogs={n: _public(s) for n, s in desired.catalogs.items()})
     try:
-        options = replace(request.options, data_plane=lacking(request.spark))
+        options = replace(
+            request.options,
+            data_plane=lacking(request.spark),
+            environment=environment_of(request.reading),
+            today=request.options.today or today(),
+        )
         return make_plan(public, snapshots, capabilities, options)
     except PlanError as error:
         raise Failure("there is no plan for these manifests", error.diagnostics) from error
@@ -230,6 +263,13 @@ def saved_plan(path: Path) -> Plan:
         return plan_from_json(value)
     except PlanFormatError as error:
         raise Failure(f"{path}: {error}") from error
+
+
+def plan_to_apply(path: Path) -> Plan:
+    """A saved plan as it counts today: waivers in it may have expired since."""
+    from reconciler.core.policy_waivers import as_of
+
+    return as_of(saved_plan(path), today())
 
 
 def is_report(value: object) -> bool:

@@ -63,7 +63,7 @@ def _no_plan(args: argparse.Namespace, file: ReportFile, outcome: Outcome, messa
 
 
 def _applied(args: argparse.Namespace, out: Output, file: ReportFile) -> Report:
-    made = app.saved_plan(Path(args.plan)) if args.plan is not None else planned(args, out)
+    made = app.plan_to_apply(Path(args.plan)) if args.plan is not None else planned(args, out)
     if args.format == "text":
         out.result(text.plan_text(made, out.color))
     if not args.yes and made.has_changes and made.refused is None:

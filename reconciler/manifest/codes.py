@@ -120,4 +120,11 @@ CODES: Final[dict[str, str]] = {
     "M495": "unknown function",
     # M46x: maintenance of a table
     "M460": "cleanup of versions that may still be read",
+    # M54x: policies and waivers
+    "M540": "duplicate policy",
+    "M541": "pattern that cannot be used",
+    "M542": "day that does not exist",
+    "M543": "one code waived twice",
+    "M544": "rule for a catalog that is not declared",
+    "M545": "waiver that waives nothing",
 }

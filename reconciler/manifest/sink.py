@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reconciler.manifest.problem import MAX_PROBLEMS, Problem
+from reconciler.manifest.problem import MAX_PROBLEMS, Path, Problem
 from reconciler.manifest.yaml_careful import Flaw
 from reconciler.manifest.yaml_reader import Document
 from reconciler.model.diagnostic import Diagnostic, Source
@@ -52,3 +52,11 @@ def locate(file: str, document: Document, problem: Problem) -> Diagnostic:
             inside += 1  # the opening quote
         source = Source(file, target.line, target.column + inside)
     return Diagnostic(source, problem.code, problem.severity, problem.message, problem.hint)
+
+
+def place_in(file: str, document: Document, path: Path) -> Source:
+    """Of a key, or of what comes closest to it."""
+    key, node = document.careful().locate(path)
+    target = key or node
+    line, column = (target.line, target.column) if target is not None else (document.line, document.column)
+    return Source(file, line, column)

@@ -8,6 +8,7 @@ from typing import Any
 from reconciler.model.diagnostic import Diagnostic
 from reconciler.model.ident import ObjectKey, dotted
 from reconciler.model.plan import CatalogSummary, Plan, Step
+from reconciler.render.policy_text import policy_lines
 from reconciler.render.safe_text import bounded, safe
 from reconciler.render.step_details import details
 
@@ -37,6 +38,7 @@ def _plan_lines(plan: Plan, color: bool, title: str) -> Iterator[str]:
             yield from _listed("Unowned: as declared, but without our mark", unowned)
             yield from _listed(STALE, stale, ": projection: stale")
             yield ""
+    yield from policy_lines(plan.findings, color)
     yield plan_summary(plan, title)
 
 
@@ -107,13 +109,13 @@ def _painted(line: str, symbol: str, color: bool) -> str:
 
 
 def plan_summary(plan: Plan, title: str = NO_CHANGES) -> str:
+    refused = f"\nRefused: {safe(plan.refused)}" if plan.refused is not None else ""
     if not plan.has_changes:
-        return _nothing_to_apply(plan, title)
+        return _nothing_to_apply(plan, title) + refused
     s = plan.summary
     parts = [f"{s.create} to create", f"{s.update} to update", f"{s.delete} to delete", f"{s.blocked} blocked"]
     if s.unsupported:
         parts.append(f"{s.unsupported} unsupported")
-    refused = f"\nRefused: {safe(plan.refused)}" if plan.refused is not None else ""
     return f"Plan: {', '.join(parts)}.{refused}"
 
 

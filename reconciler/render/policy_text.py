@@ -1,0 +1,38 @@
+"""What the policy says, for people: errors first, then warnings, then what was waived."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from reconciler.model.finding import Finding
+from reconciler.model.ident import dotted
+from reconciler.render.safe_text import bounded, safe
+
+_COLOURS = {"error": "31", "warning": "33"}
+
+
+def policy_lines(findings: Sequence[Finding], color: bool) -> Iterator[str]:
+    """Nothing without findings; otherwise a block that ends with an empty line."""
+    if not findings:
+        return
+    yield "Policy"
+    for severity in ("error", "warning"):
+        for f in findings:
+            if f.severity == severity and f.waiver is None:
+                line = f"  {severity}[{f.code}] {_about(f)}{safe(bounded(f.message))}"
+                yield f"\x1b[{_COLOURS[severity]}m{line}\x1b[0m" if color else line
+                if f.source is not None:
+                    yield f"      at {safe(f'{f.source.file}:{f.source.line}')}"
+                if f.hint:
+                    yield f"      fix: {safe(bounded(f.hint))}"
+    for f in findings:
+        if f.waiver is not None:
+            held = f"waived until {safe(f.waiver.until)}: {safe(bounded(f.waiver.reason))}"
+            yield f"  waived[{f.code}] {_about(f)}{safe(bounded(f.message))}; {held}"
+    yield ""
+
+
+def _about(f: Finding) -> str:
+    if f.key is None:
+        return ""
+    return f"{f.key.kind.lower()} {safe(f.key.catalog)}:{safe(dotted(f.key.ident))}: "
