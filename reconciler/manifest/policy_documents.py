@@ -30,7 +30,8 @@ class WaiverDoc(Strict):
 
 
 class _Rule(Strict):
-    severity: Literal["error", "warning", "off"] = "error"
+    severity: Literal["error", "warning", "off", False] = "error"
+    """YAML takes a plain `off` for false."""
     match: Annotated[list[NonEmpty], Field(min_length=1)] = ABSENT
     catalogs: Annotated[list[CatalogName], Field(min_length=1)] = ABSENT
     environments: Annotated[list[NonEmpty], Field(min_length=1)] = ABSENT
@@ -166,7 +167,7 @@ def _kinds(given: list[Kind] | None) -> tuple[Kind, ...]:
 
 def policy_of(document: PolicyDocument, source: Source) -> p.Policy:
     spec = document.spec
-    rules = tuple(_rule(doc) for doc in spec.rules if doc.severity != "off")
+    rules = tuple(_rule(doc) for doc in spec.rules if doc.severity not in ("off", False))
     return p.Policy(document.metadata.name, rules, source, spec.maxWaiverDays)
 
 

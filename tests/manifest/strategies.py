@@ -263,7 +263,7 @@ _RULES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ),
 ]
 _REACH: dict[str, Any] = {
-    "severity": st.sampled_from(["error", "warning", "off"]),
+    "severity": st.sampled_from(["error", "warning", "off", False]),
     "match": st.lists(WORD, min_size=1, max_size=2),
     "catalogs": st.lists(NAME, min_size=1, max_size=2),
     "environments": st.lists(WORD, min_size=1, max_size=2),
