@@ -51,7 +51,8 @@ LAYERS: dict[str, frozenset[str]] = {
     "app_data": frozenset({"model", "core", "engine", "manifest", "session", "pipeline"}),
     "app": frozenset({"model", "core", "catalog", "engine", "manifest", "render", "session", "app_data"}),
     "verbs": frozenset({"model", "core", "catalog.base", "engine", "app", "session", "pipeline"}),
-    "cli": frozenset({"model", "render", "app", "verbs"}),
+    "explain": frozenset({"model", "manifest.codes"}),
+    "cli": frozenset({"model", "render", "app", "verbs", "explain"}),
     "__main__": frozenset({"cli"}),
     "__init__": frozenset(),
 }
@@ -60,6 +61,7 @@ PURE = frozenset({"model", "core"})
 # Layer -> third-party libraries it may import.
 LIBRARIES: dict[str, frozenset[str]] = {
     "manifest": frozenset({"yaml", "jsonschema", "jsonschema_rs", "pydantic", "sqlglot"}),
+    "explain": frozenset({"yaml"}),
     "catalog": frozenset({"lance", "pyarrow", "obstore", "boto3", "botocore"}),
     "pipeline": frozenset({"lance", "pyarrow", "numpy", "pyspark", "obstore"}),
 }

@@ -70,6 +70,9 @@ def parser() -> Parser:
     show = command("show", "render a saved plan or report")
     show.add_argument("file", metavar="FILE")
     _add_format(show)
+    explain = command("explain", "what a code or a word of ours means, with an example and the fix")
+    explain.add_argument("code", nargs="*", metavar="CODE", help="M203, P001, NamespaceNotEmpty, adopt, `exit 3`, …")
+    explain.add_argument("--format", choices=["text", "json", "markdown"], default="text", help="default: text")
     verbs = command("pipeline", "work with the data of tables, on Spark").add_subparsers(
         dest="verb", required=True, metavar="VERB"
     )
