@@ -77,8 +77,7 @@ def against_policy(loaded: Loaded, reading: Reading) -> list[Diagnostic]:
 
 
 def environment_of(reading: Reading) -> str | None:
-    found: str | None = getattr(reading, "environment", None)
-    return found
+    return getattr(reading, "environment", "") or None
 
 
 def today() -> str:
