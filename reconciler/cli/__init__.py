@@ -21,7 +21,7 @@ def run(argv: Sequence[str]) -> int:
 
     with contextlib.suppress(ValueError):  # Not the main thread: signals are someone else's business.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
-    out = Output(args.debug)
+    out = Output(args.debug, args.color)
     out.set_up_logging(args.log_level)
     try:
         command = importlib.import_module(f"reconciler.cli.{args.module}")

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 from reconciler import app
+from reconciler.cli.confirm import confirm, terminal
 from reconciler.cli.exits import ERROR, INTERRUPTED, OK, PARTLY
 from reconciler.cli.formats import report_as
 from reconciler.cli.output import Output
 from reconciler.cli.report_file import ReportFile
 from reconciler.cli.requests import planned, spark
-from reconciler.model.plan import Plan
 from reconciler.model.report import EXIT_CODES, Outcome, Report
 from reconciler.render import as_json, text
 
@@ -65,9 +64,11 @@ def _no_plan(args: argparse.Namespace, file: ReportFile, outcome: Outcome, messa
 def _applied(args: argparse.Namespace, out: Output, file: ReportFile) -> Report:
     made = app.plan_to_apply(Path(args.plan)) if args.plan is not None else planned(args, out)
     if args.format == "text":
-        out.result(text.plan_text(made, out.color))
+        out.result(text.plan_text(made, out.color, width=out.width))
     if not args.yes and made.has_changes and made.refused is None:
-        _confirm(made, args, out)
+        if args.format != "text":
+            out.say(text.plan_text(made).rstrip("\n"))
+        confirm(made, out)
     if args.plan is not None and made.refused is None:
         app.connect_for(made, Path(args.plan), out.session)
     options = app.RunOptions(args.parallelism, args.timeout, Path(args.journal) if args.journal else None, spark(args))
@@ -84,18 +85,5 @@ def _check_apply_flags(args: argparse.Namespace) -> None:
     if args.plan is not None and any(planning.values()):
         extra = ", ".join(name for name, given in planning.items() if given)
         raise app.Failure(f"--plan FILE applies exactly that plan: it does not go together with {extra}")
-    if not args.yes and not _terminal():
+    if not args.yes and not terminal():
         raise app.Failure("there is no terminal to ask on: pass --yes to apply without a question")
-
-
-def _terminal() -> bool:
-    return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
-
-
-def _confirm(made: Plan, args: argparse.Namespace, out: Output) -> None:
-    if args.format != "text":
-        out.say(text.plan_text(made).rstrip("\n"))
-    sys.stderr.write("Apply this plan? Only yes is taken for a yes: ")
-    sys.stderr.flush()
-    if sys.stdin.readline().strip() != "yes":
-        raise app.Failure("not applied: nothing was written")

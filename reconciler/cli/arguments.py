@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable
 
 from reconciler import __version__
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing, pathlib and contextlib cost more than the rest of --help together.
-    from typing import NoReturn
+    from typing import Any, NoReturn
 
 ERROR = 1
 ALLOW_WORDS = (
@@ -22,21 +21,54 @@ class Parser(argparse.ArgumentParser):
     """A wrong command line is bad input, exit code 1: 2 means that changes are pending."""
 
     def error(self, message: str) -> NoReturn:
-        self.print_usage(sys.stderr)
-        self.exit(ERROR, f"{self.prog}: error: {message}\n")
+        self.exit(ERROR, f"{self.prog}: error: {message}\nrun `{self.prog} --help` for what it takes, with examples\n")
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Every flag that is not known, each with the one that may have been meant."""
+        found, unknown = self.parse_known_args(args, namespace)
+        if unknown:
+            parser = self._chosen(found)
+            parser.error("; ".join(f"{_shown(word)} is not known here{parser._near(word)}" for word in unknown))
+        return found
+
+    def _chosen(self, found: argparse.Namespace) -> Parser:
+        """The parser of the command, or of the verb, that was given."""
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                inner = action.choices.get(str(getattr(found, action.dest, "")))
+                return inner._chosen(found) if inner is not None else self
+        return self
+
+    def _near(self, word: str) -> str:
+        from reconciler.cli.suggest import did_you_mean
+
+        return did_you_mean(word.partition("=")[0], self._option_string_actions) if word.startswith("-") else ""
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is None or value in action.choices:
+            return
+        from reconciler.cli.suggest import did_you_mean
+
+        known = list(action.choices)
+        raise argparse.ArgumentError(
+            action, f"{_shown(value)} is not one of {', '.join(known)}{did_you_mean(str(value), known)}"
+        )
+
+
+def _shown(word: object) -> str:
+    return ascii(word)
 
 
 def parser() -> Parser:
-    top = Parser(
-        prog="reconciler", description="Keeps Lance namespaces and tables equal to YAML manifests.", allow_abbrev=False
-    )
+    text = "Keeps Lance namespaces and tables equal to YAML manifests."
+    top = Parser(prog="reconciler", **_described("", text))
     top.add_argument("--version", action="version", version=f"reconciler {__version__}")
     _add_common(top, top=True)
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     def command(name: str, text: str, module: str = "") -> Parser:
         """`module` of this package runs it; by default the one of its name."""
-        made = commands.add_parser(name, help=text, description=text, allow_abbrev=False)
+        made = commands.add_parser(name, help=text, **_described(name, text))
         made.set_defaults(module=module or name)
         _add_common(made)
         return made
@@ -73,26 +105,36 @@ def parser() -> Parser:
     explain = command("explain", "what a code or a word of ours means, with an example and the fix")
     explain.add_argument("code", nargs="*", metavar="CODE", help="M203, P001, NamespaceNotEmpty, adopt, `exit 3`, …")
     explain.add_argument("--format", choices=["text", "json", "markdown"], default="text", help="default: text")
+    completion = command("completion", "print a script that completes command lines in a shell")
+    completion.add_argument("shell", choices=["bash", "zsh", "fish"], metavar="SHELL", help="bash, zsh or fish")
     verbs = command("pipeline", "work with the data of tables, on Spark").add_subparsers(
         dest="verb", required=True, metavar="VERB"
     )
     text = "check the rows of declared tables; exit 2 when a check fails"
-    verify = verbs.add_parser("verify", help=text, description=text, allow_abbrev=False)
+    verify = verbs.add_parser("verify", help=text, **_described("pipeline verify", text))
     _add_common(verify)
     _add_verify(verify)
     for name, text in DATA_VERBS.items():
-        verb = verbs.add_parser(name, help=text, description=text, allow_abbrev=False)
+        verb = verbs.add_parser(name, help=text, **_described(f"pipeline {name}", text))
         _add_common(verb)
         _add_data_steps(verb)
     text = "compact declared tables, refresh their indexes, remove old versions; only past their thresholds"
-    maintain = verbs.add_parser("maintain", help=text, description=text, allow_abbrev=False)
+    maintain = verbs.add_parser("maintain", help=text, **_described("pipeline maintain", text))
     _add_common(maintain)
     _add_maintain(maintain)
     text = "record what is in the catalogs; with --diff exit 2 when they differ from the manifests"
-    inventory = verbs.add_parser("inventory", help=text, description=text, allow_abbrev=False)
+    inventory = verbs.add_parser("inventory", help=text, **_described("pipeline inventory", text))
     _add_common(inventory)
     _add_inventory(inventory)
     return top
+
+
+def _described(name: str, text: str) -> dict[str, Any]:
+    """The help of a command ends with examples."""
+    from reconciler.cli.help_examples import epilog
+
+    raw = argparse.RawDescriptionHelpFormatter
+    return {"description": text, "epilog": epilog(name), "formatter_class": raw, "allow_abbrev": False}
 
 
 DATA_VERBS = {
@@ -163,6 +205,8 @@ def _add_common(to: Parser, top: bool = False) -> None:
         default="warning" if top else nothing,
         help="how much to log to stderr (default: warning)",
     )
+    to.add_argument("--color", choices=["auto", "always", "never"], default="auto" if top else nothing,
+                    help="auto: on a terminal, unless NO_COLOR is set (default: auto)")  # fmt: skip
 
 
 def _add_paths(to: Parser, nargs: str = "+", metavar: str = "PATH") -> None:

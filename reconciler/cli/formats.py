@@ -14,7 +14,7 @@ from reconciler.render import as_json, text
 
 
 def plan_as(made: Plan, how: str, out: Output, title: str = text.NO_CHANGES) -> str:
-    return as_json.plan_json(made) if how == "json" else text.plan_text(made, out.color, title)
+    return as_json.plan_json(made) if how == "json" else text.plan_text(made, out.color, title, out.width)
 
 
 def report_as(report: Any, how: str, source: Path) -> str:

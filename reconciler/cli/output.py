@@ -15,8 +15,9 @@ from reconciler.render.text import diagnostics_text
 
 
 class Output:
-    def __init__(self, debug: bool = False) -> None:
+    def __init__(self, debug: bool = False, color: str = "auto") -> None:
         self.debug = debug
+        self._color = color
         self.session = Session(self.say)
 
     @property
@@ -25,12 +26,22 @@ class Output:
 
     @property
     def color(self) -> bool:
-        return (
-            sys.stdout is not None
-            and sys.stdout.isatty()
-            and "NO_COLOR" not in os.environ
-            and os.environ.get("TERM") != "dumb"
-        )
+        return self._colored(sys.stdout)
+
+    @property
+    def width(self) -> int | None:
+        """Columns of the terminal that shows the result; None when there is none."""
+        if not _is_terminal(sys.stdout):
+            return None
+        import shutil
+
+        return shutil.get_terminal_size().columns
+
+    def _colored(self, stream: TextIO | None) -> bool:
+        """--color has the last word; NO_COLOR counts when it is not empty (no-color.org)."""
+        if self._color != "auto":
+            return self._color == "always"
+        return _is_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
     def result(self, text: str) -> None:
         """Raises Failure when it cannot be written: a result that nobody gets must not look like success."""
@@ -44,7 +55,8 @@ class Output:
 
     def say(self, text: str) -> None:
         """One message to a person."""
-        _put(sys.stderr, safe_lines(self.redactor.text(text)) + "\n")
+        shown = safe_lines(self.redactor.text(text))
+        _put(sys.stderr, (_marked(shown) if self._colored(sys.stderr) else shown) + "\n")
 
     def diagnostics(self, found: Sequence[Diagnostic]) -> None:
         _put(sys.stderr, self.redactor.text(diagnostics_text(found)))
@@ -63,6 +75,22 @@ class Output:
         import traceback
 
         _put(sys.stderr, self.redactor.text("".join(traceback.format_exception(error))))
+
+
+_COLORS = {"error": "1;31", "internal error": "1;31", "warning": "33", "note": "36"}
+
+
+def _marked(message: str) -> str:
+    """The first word in colour, when it says how serious the message is."""
+    word, colon, rest = message.partition(":")
+    return f"\x1b[{_COLORS[word]}m{word}:\x1b[0m{rest}" if colon and word in _COLORS else message
+
+
+def _is_terminal(stream: TextIO | None) -> bool:
+    try:
+        return stream is not None and stream.isatty()
+    except ValueError:  # Closed.
+        return False
 
 
 def _put(stream: TextIO | None, text: str) -> None:

@@ -88,7 +88,9 @@ def _data_steps(args: argparse.Namespace, out: Output) -> int:
         raise
     out.diagnostics(warnings)
     if args.format == "text" or args.dry_run:
-        out.result(as_json.plan_json(made) if args.format == "json" else text.plan_text(made, out.color))
+        out.result(
+            as_json.plan_json(made) if args.format == "json" else text.plan_text(made, out.color, width=out.width)
+        )
     if args.dry_run:
         return OK
     report = app.apply(made, app.RunOptions(spark=spark(args)), out.session, file.write)

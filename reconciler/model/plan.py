@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from reconciler.model.change import DATA_PLANE, DELETES, Change
+from reconciler.model.change import DATA_PLANE, DELETES, Change, DropIndex
 from reconciler.model.diagnostic import Source
 from reconciler.model.finding import Finding
 from reconciler.model.ident import Ident, ObjectKey
@@ -63,6 +63,12 @@ class Step:
     @property
     def deletes(self) -> bool:
         return isinstance(self.change, DELETES)
+
+    @property
+    def loses_data(self) -> bool:
+        """It will run, and values go. A table that is deregistered keeps its data; an index can be made anew."""
+        kept = self.deletes or isinstance(self.change, DropIndex)
+        return self.verdict == "allowed" and self.risk == "destructive" and not kept
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,19 +8,18 @@ from reconciler.model.finding import Finding
 from reconciler.model.ident import dotted
 from reconciler.render.safe_text import bounded, safe
 
-_COLOURS = {"error": "31", "warning": "33"}
+_SIGNS = {"error": "!", "warning": " "}
 
 
-def policy_lines(findings: Sequence[Finding], color: bool) -> Iterator[str]:
+def policy_lines(findings: Sequence[Finding]) -> Iterator[str]:
     """Nothing without findings; otherwise a block that ends with an empty line."""
     if not findings:
         return
     yield "Policy"
-    for severity in ("error", "warning"):
+    for severity, sign in _SIGNS.items():
         for f in findings:
             if f.severity == severity and f.waiver is None:
-                line = f"  {severity}[{f.code}] {_about(f)}{safe(bounded(f.message))}"
-                yield f"\x1b[{_COLOURS[severity]}m{line}\x1b[0m" if color else line
+                yield f"  {sign} {severity}[{f.code}] {_about(f)}{safe(bounded(f.message))}"
                 if f.source is not None:
                     yield f"      at {safe(f'{f.source.file}:{f.source.line}')}"
                 if f.hint:
@@ -28,7 +27,7 @@ def policy_lines(findings: Sequence[Finding], color: bool) -> Iterator[str]:
     for f in findings:
         if f.waiver is not None:
             held = f"waived until {safe(f.waiver.until)}: {safe(bounded(f.waiver.reason))}"
-            yield f"  waived[{f.code}] {_about(f)}{safe(bounded(f.message))}; {held}"
+            yield f"    waived[{f.code}] {_about(f)}{safe(bounded(f.message))}; {held}"
     yield ""
 
 

@@ -1,4 +1,4 @@
-"""What a step changes, line by line: `+ key = new`, `~ key: old -> new`, `- key = old`."""
+"""What a step changes, line by line: `+ key = new`, `~ key = old -> new`, `- key = old`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,19 @@ from reconciler.model.state import Column, Index, Marks
 from reconciler.render.safe_text import LONGEST, LONGEST_TYPE, bounded, quoted, safe
 
 
+class Line(str):
+    """A detail as text. `label` is as long as what stands before its ` = ` or `: `, so that lines can be aligned."""
+
+    label: int
+
+    def __new__(cls, start: str, between: str, value: str) -> Line:
+        made = super().__new__(cls, f"{start}{between}{value}")
+        made.label = len(start)
+        return made
+
+
 def details(step: Step) -> Iterator[str]:
+    """Every line begins with its sign; those that name something and say what it is are a `Line`."""
     before: Mapping[str, Any] = step.before if isinstance(step.before, dict) else {}
     change = step.change
     match change:
@@ -22,7 +34,7 @@ def details(step: Step) -> Iterator[str]:
             yield from _set("", change.properties, {})
             yield from _marks(change.marks, {"owner": change.marks.owner})
             if isinstance(change, c.DeclareTable) and change.location is not None:
-                yield f"+ location = {quoted(change.location)}"
+                yield Line("+ location", " = ", quoted(change.location))
         case c.UpdateNamespace() | c.UpdateTable() | c.ReplaceTable():
             old = before.get("properties") or {}
             yield from _set("", change.set, old)
@@ -56,13 +68,13 @@ def _dataset(change: c.UpdateDataset, before: Mapping[str, Any]) -> Iterator[str
 def _columns_and_indexes(change: c.Change, before: Mapping[str, Any]) -> Iterator[str]:
     match change:
         case c.CreateDataset():
-            yield from (f"+ column {_column(f)}" for f in change.fields)
+            yield from (_column("+ column ", f) for f in change.fields)
             yield from _set("config ", change.config, {})
             yield from _set("schema metadata ", change.schema_metadata, {})
         case c.AddColumns() | c.BackfillColumns():
-            yield from (f"+ column {_column(f)}" for f in change.fields)
+            yield from (_column("+ column ", f) for f in change.fields)
         case c.RewriteColumns():
-            yield from (f"~ column {_column(f)}" for f in change.fields)
+            yield from (_column("~ column ", f) for f in change.fields)
         case c.MaterializeTable() if change.digest == change.base:
             yield "~ a note of the rows that are in already"
         case c.MaterializeTable():
@@ -71,14 +83,14 @@ def _columns_and_indexes(change: c.Change, before: Mapping[str, Any]) -> Iterato
             yield f"{'~' if change.replace else '+'} rows from {change.reads['format']} {safe(place)}"
         case c.MigrateTable():
             yield f"+ rows and indexes of {safe(change.from_catalog)} {safe(dotted(change.from_ident))}"
-            yield from (f"+ column {_column(f)}" for f in change.fields)
+            yield from (_column("+ column ", f) for f in change.fields)
         case c.AlterColumns():
             old = before.get("columns")
             yield from (_alteration(a, old if isinstance(old, dict) else {}) for a in change.columns)
         case c.DropColumns():
             yield from (f"- column {safe(path)}" for path in change.paths)
         case c.CreateIndex():
-            yield f"+ index {_index(change.index)}"
+            yield _index("+ index ", change.index)
         case c.DropIndex():
             yield f"- index {safe(change.name)}"
 
@@ -91,10 +103,10 @@ def _shown(columns: Iterable[Column] | None, before: Mapping[str, Any]) -> Itera
     new = {c.name: _shown_column(c) for c in columns}
     for name, text in new.items():
         if name not in old:
-            yield f"+ shown column {safe(name)}: {text}"
+            yield Line(f"+ shown column {safe(name)}", ": ", text)
         elif old[name] != text:
-            yield f"~ shown column {safe(name)}: {old[name]} -> {text}"
-    yield from (f"- shown column {safe(name)}: {text}" for name, text in old.items() if name not in new)
+            yield Line(f"~ shown column {safe(name)}", ": ", f"{old[name]} -> {text}")
+    yield from (Line(f"- shown column {safe(name)}", ": ", text) for name, text in old.items() if name not in new)
 
 
 def _shown_column(column: Column) -> str:
@@ -105,14 +117,15 @@ def _shown_column(column: Column) -> str:
 def _set(label: str, values: Mapping[str, Any], old: Mapping[str, Any]) -> Iterator[str]:
     for key, value in values.items():
         if old.get(key) is None:
-            yield f"+ {label}{safe(key)} = {quoted(value)}"
+            yield Line(f"+ {label}{safe(key)}", " = ", quoted(value))
         else:
-            yield f"~ {label}{safe(key)}: {quoted(old[key])} -> {quoted(value)}"
+            yield Line(f"~ {label}{safe(key)}", " = ", f"{quoted(old[key])} -> {quoted(value)}")
 
 
 def _unset(label: str, keys: Iterable[str], old: Mapping[str, Any]) -> Iterator[str]:
     for key in keys:
-        yield f"- {label}{safe(key)}" + (f" = {quoted(old[key])}" if old.get(key) is not None else "")
+        known = old.get(key) is not None
+        yield Line(f"- {label}{safe(key)}", " = ", quoted(old[key])) if known else f"- {label}{safe(key)}"
 
 
 def _merge(label: str, values: Mapping[str, Any], old: Mapping[str, Any]) -> Iterator[str]:
@@ -128,12 +141,12 @@ def _marks(marks: Marks, old: Mapping[str, Any]) -> Iterator[str]:
         yield "+ protected" if marks.protect else "- protected"
 
 
-def _column(f: Field) -> str:
+def _column(start: str, f: Field) -> Line:
     default = f" = {safe(bounded(f.default, LONGEST))}" if f.default is not None else ""
-    return f"{safe(f.name)}: {_type(str(f.type))}{'' if f.nullable else ' not null'}{default}"
+    return Line(f"{start}{safe(f.name)}", ": ", f"{_type(str(f.type))}{'' if f.nullable else ' not null'}{default}")
 
 
-def _alteration(a: c.ColumnAlteration, old: Mapping[str, Any]) -> str:
+def _alteration(a: c.ColumnAlteration, old: Mapping[str, Any]) -> Line:
     parts = []
     if a.rename is not None:
         parts.append(f"renamed to {safe(a.rename)}")
@@ -144,13 +157,14 @@ def _alteration(a: c.ColumnAlteration, old: Mapping[str, Any]) -> str:
         )
     if a.nullable is not None:
         parts.append("nullable" if a.nullable else "not null")
-    return f"~ column {safe(a.path)}: {', '.join(parts)}"
+    return Line(f"~ column {safe(a.path)}", ": ", ", ".join(parts))
 
 
 def _type(text: str) -> str:
     return safe(bounded(text, LONGEST_TYPE))
 
 
-def _index(index: Index) -> str:
+def _index(start: str, index: Index) -> Line:
     params = ", ".join(f"{safe(k)}={quoted(v)}" for k, v in sorted(index.params.items()))
-    return f"{safe(index.name)}: {index.type} on {safe(index.column)}" + (f" ({params})" if params else "")
+    what = f"{index.type} on {safe(index.column)}" + (f" ({params})" if params else "")
+    return Line(f"{start}{safe(index.name)}", ": ", what)

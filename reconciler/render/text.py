@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 from reconciler.model.diagnostic import Diagnostic
 from reconciler.model.ident import ObjectKey, dotted
 from reconciler.model.plan import CatalogSummary, Plan, Step
+from reconciler.render.columns import aligned, wrapped
 from reconciler.render.policy_text import policy_lines
 from reconciler.render.safe_text import bounded, safe
 from reconciler.render.step_details import details
@@ -22,36 +24,42 @@ STALE = "The catalog shows other columns than the data has; `allow: [replace_tab
 _COLOURS = {"+": "32", "~": "33", "-": "31", "!": "35", "?": "36"}
 
 
-def plan_text(plan: Plan, color: bool = False, title: str = NO_CHANGES) -> str:
-    return "\n".join(_plan_lines(plan, color, title)) + "\n"
+def plan_text(plan: Plan, color: bool = False, title: str = NO_CHANGES, width: int | None = None) -> str:
+    """`width`: columns of the terminal; None when it is none, so that nothing is broken for whoever searches it."""
+    out: list[str] = []
+    for line in _plan_lines(plan, title):
+        sign = line.lstrip(" ")[:1] if line.startswith("  ") else ""
+        out += (_painted(part, sign, color) for part in wrapped(line, width))
+    return "\n".join(out) + "\n"
 
 
-def _plan_lines(plan: Plan, color: bool, title: str) -> Iterator[str]:
+def _plan_lines(plan: Plan, title: str) -> Iterator[str]:
     for name, catalog in sorted(plan.catalogs.items()):
         steps = [s for s in plan.steps if s.catalog == name]
         orphans = [k for k in plan.orphans if k.catalog == name]
         unowned = [k for k in plan.unowned if k.catalog == name]
         stale = [ObjectKey(name, ident, "Table") for ident in catalog.projection_stale]
         if steps or orphans or unowned or stale or catalog.problems:
-            yield from _catalog_lines(name, catalog, steps, color)
+            yield from _catalog_lines(name, catalog, steps)
             yield from _listed("Orphaned: ours, but in no manifest; untouched without --prune", orphans)
             yield from _listed("Unowned: as declared, but without our mark", unowned)
             yield from _listed(STALE, stale, ": projection: stale")
             yield ""
-    yield from policy_lines(plan.findings, color)
+    yield from policy_lines(plan.findings)
     yield plan_summary(plan, title)
 
 
-def _catalog_lines(name: str, catalog: CatalogSummary, steps: Sequence[Step], color: bool) -> Iterator[str]:
+def _catalog_lines(name: str, catalog: CatalogSummary, steps: Sequence[Step]) -> Iterator[str]:
     size = f"{_count(catalog.namespaces, 'namespace')}, {_count(catalog.tables, 'table')}"
     yield f"Catalog {safe(name)} ({safe(catalog.type)}: {size})"
     for problem in catalog.problems:
         yield f"  incomplete: {safe(problem)}"
     for key, its_steps in _by_object(steps):
-        symbol = _object_symbol(its_steps)
-        yield _painted(f"  {symbol} {_object(key)}", symbol, color)
-        for step in its_steps:
-            yield from _step_lines(step, color)
+        yield f"  {_object_symbol(its_steps)} {_object(key)}"
+        lines = [line for step in its_steps for line in _step_lines(step)]
+        for deeper, together in groupby(lines, key=lambda line: line[0]):
+            indent = "        " if deeper else "      "
+            yield from (indent + line for line in aligned([line for _, line in together]))
 
 
 def _by_object(steps: Sequence[Step]) -> Iterable[tuple[ObjectKey, list[Step]]]:
@@ -71,17 +79,16 @@ def _object_symbol(steps: Sequence[Step]) -> str:
     return "+" if any(s.action in NEW for s in allowed) else "~"
 
 
-def _step_lines(step: Step, color: bool) -> Iterator[str]:
-    """What changes; and in words when the step is held back, could lose something, or has nothing else to show."""
-    symbol = symbol_of(step)
+def _step_lines(step: Step) -> Iterator[tuple[bool, str]]:
+    """What changes; and in words when the step is held back, could lose something, or has nothing else to show. With
+    each line: is it part of what is held back."""
+    symbol, held = symbol_of(step), step.verdict != "allowed"
     lines = list(details(step))
-    if step.verdict != "allowed":
-        yield _painted(f"      {symbol} {step.action} {step.verdict}: {safe(step.reason)}", symbol, color)
+    if held:
+        yield False, f"{symbol} {step.action} {step.verdict}: {safe(step.reason)}"
     elif step.risk in ("destructive", "rewrite") or step.action in TOLD or (not lines and step.action not in NEW):
-        yield _painted(f"      {symbol} {step.action}: {safe(step.reason)}", symbol, color)
-    indent = "        " if step.verdict != "allowed" else "      "
-    for line in lines:
-        yield _painted(f"{indent}{line}", line[0], color)
+        yield False, f"{symbol} {step.action}: {safe(step.reason)}"
+    yield from ((held, line) for line in lines)
 
 
 def symbol_of(step: Step) -> str:

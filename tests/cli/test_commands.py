@@ -203,10 +203,10 @@ def test_partly_applied_is_5(tmp_path: Path) -> None:
 
 BAD_INPUT = {
     "no such path": (["plan", "nowhere"], "nowhere"),
-    "no such command": (["pla"], "invalid choice"),
-    "unknown flag": (["plan", "m.yaml", "--pruen"], "unrecognized"),
-    "abbreviated flag": (["plan", "m.yaml", "--detailed"], "unrecognized"),
-    "unknown allow word": (["plan", "m.yaml", "--allow", "everything"], "invalid choice"),
+    "no such command": (["pla"], "did you mean plan?"),
+    "unknown flag": (["plan", "m.yaml", "--pruen"], "did you mean --prune?"),
+    "abbreviated flag": (["plan", "m.yaml", "--detailed"], "is not known here"),
+    "unknown allow word": (["plan", "m.yaml", "--allow", "everything"], "is not one of drop_column"),
     "bad var": (["plan", "m.yaml", "--var", "x"], "NAME=VALUE"),
     "unknown catalog": (["plan", "m.yaml", "--catalog", "lak"], "did you mean lake?"),
     "unknown target": (["plan", "m.yaml", "--target", "a.tt"], "did you mean a.t?"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -22,8 +23,8 @@ MARKS = Marks("us")
 FILLED = Field("n", parse_type("int8"), default="1 + 1")
 CHANGES: list[tuple[c.Change, Json, str]] = [
     (c.CreateNamespace(("a",), {"k": "v"}, MARKS), None, '+ k = "v"'),
-    (c.UpdateNamespace(("a",), {"k": "v"}, ("z",), MARKS), {"properties": {"k": "u", "z": "1"}}, '~ k: "u" -> "v"'),
-    (c.AdoptNamespace(("a",), MARKS), {"marks": {"owner": "them"}}, '~ owner: "them" -> "us"'),
+    (c.UpdateNamespace(("a",), {"k": "v"}, ("z",), MARKS), {"properties": {"k": "u", "z": "1"}}, '~ k = "u" -> "v"'),
+    (c.AdoptNamespace(("a",), MARKS), {"marks": {"owner": "them"}}, '~ owner = "them" -> "us"'),
     (c.RenameNamespace(("a",), ("b",)), None, "~ b -> a"),
     (c.DropNamespace(("a",)), None, "drop_namespace"),
     (c.DeclareTable(("a", "t"), {}, MARKS, "s3://x"), None, '+ location = "s3://x"'),
@@ -31,10 +32,10 @@ CHANGES: list[tuple[c.Change, Json, str]] = [
     (
         c.UpdateDataset(("a", "t"), {"k": None}, {"m": "2"}, {"n": {"comment": "new"}}, "us", ()),
         {"config": {"k": "1"}, "fields": {"n": {"comment": "old"}}},
-        '~ column n comment: "old" -> "new"',
+        '~ column n comment = "old" -> "new"',
     ),
     (c.SyncColumns(("a", "t"), (Column("n", "bigint"),)), {"columns": []}, "+ shown column n: bigint"),
-    (c.ReplaceTable(("a", "t"), {"k": "v"}, (), MARKS), {"properties": {"k": "u"}}, '~ k: "u" -> "v"'),
+    (c.ReplaceTable(("a", "t"), {"k": "v"}, (), MARKS), {"properties": {"k": "u"}}, '~ k = "u" -> "v"'),
     (c.AdoptTable(("a", "t"), MARKS), None, '+ owner = "us"'),
     (c.RenameTable(("a", "t"), ("a", "s")), None, "~ a.s -> a.t"),
     (c.DeregisterTable(("a", "t")), None, "- table a.t"),
@@ -81,7 +82,8 @@ def plan(*steps: Step, **more: object) -> Plan:
 
 @pytest.mark.parametrize(("change", "before", "wanted"), CHANGES, ids=lambda v: type(v).__name__)
 def test_every_change_has_a_line_that_says_what_changes(change: c.Change, before: Json, wanted: str) -> None:
-    assert wanted in plan_text(plan(step(change, before)))
+    shown = re.sub(r"(?<=\S) +", " ", plan_text(plan(step(change, before))))  # Apart from how it is aligned.
+    assert wanted in shown
 
 
 def test_every_kind_of_change_is_in_the_list_above() -> None:

@@ -1,0 +1,71 @@
+"""Text in columns of a terminal: how wide it is, what is aligned, where a long line breaks."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from reconciler.render.step_details import Line
+
+WIDEST_LABEL = 40
+"""One very long name must not push the values of all others out of sight."""
+NARROWEST = 40
+"""A terminal that is narrower than this is treated as if it were this wide."""
+
+
+def width(text: str) -> int:
+    """Columns of a terminal: wide characters take two, marks that sit on others none."""
+    if text.isascii():
+        return len(text)
+    return sum(_width(char) for char in text)
+
+
+def _width(char: str) -> int:
+    if unicodedata.combining(char) or unicodedata.category(char) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+def aligned(lines: Sequence[str]) -> Iterator[str]:
+    """The values of neighbouring lines about one kind of thing begin in one column."""
+    for kind, group in groupby(lines, _kind):
+        these = [(line[: line.label] if isinstance(line, Line) else "", line) for line in group]
+        most = max((n for n in (width(label) for label, _ in these) if n <= WIDEST_LABEL), default=0)
+        for label, line in these:
+            room = " " * (most - width(label))
+            if kind is None:
+                yield line
+            elif line[len(label)] == ":":
+                yield f"{label}:{room}{line[len(label) + 1 :]}"
+            else:
+                yield f"{label}{room}{line[len(label) :]}"
+
+
+def _kind(line: str) -> tuple[str, str] | None:
+    """What stands between label and value, and the word that says what the label is a name of (`column`, `index`)."""
+    if not isinstance(line, Line):
+        return None
+    words = line[2 : line.label].split(" ", 1)
+    return line[line.label], words[0] if len(words) > 1 else ""
+
+
+def wrapped(line: str, columns: int | None) -> Iterator[str]:
+    """Breaks at spaces, and indents what follows below the text of the line. A word that is too long stays whole: it
+    can then still be copied. None: no terminal, nothing is broken."""
+    if columns is None or width(line) <= max(columns, NARROWEST):
+        yield line
+        return
+    most = max(columns, NARROWEST)
+    text = line.lstrip(" ")
+    indent = " " * (len(line) - len(text) + (4 if text[1:2] == " " else 2))
+    current, used = line[: len(line) - len(text)], len(line) - len(text)
+    empty = True
+    for word in text.split(" "):
+        size = width(word)
+        if not empty and used + 1 + size > most:
+            yield current
+            current, used, empty = indent, len(indent), True
+        current, used = (current + word, used + size) if empty else (f"{current} {word}", used + 1 + size)
+        empty = False
+    yield current

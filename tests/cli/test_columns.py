@@ -1,0 +1,50 @@
+"""How wide a text is, what is aligned, where a line breaks."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reconciler.render.columns import NARROWEST, aligned, width, wrapped
+from reconciler.render.step_details import Line
+
+
+@pytest.mark.parametrize(("text", "columns"), [("abc", 3), ("表", 2), ("e\u0301", 1), ("ü", 1), ("a\u200bb", 2)])
+def test_width_is_what_a_terminal_shows(text: str, columns: int) -> None:
+    assert width(text) == columns
+
+
+def test_values_of_one_kind_begin_in_one_column() -> None:
+    lines = [
+        Line("+ a", " = ", "1"), Line("+ 表表", " = ", "2"), Line("~ abc", " = ", "3 -> 4"), "+ protected",
+        Line("+ column n", ": ", "int64"), Line("+ column name", ": ", "string"), Line("+ index i", ": ", "btree"),
+    ]  # fmt: skip
+    assert list(aligned(lines)) == [
+        "+ a    = 1", "+ 表表 = 2", "~ abc  = 3 -> 4", "+ protected",
+        "+ column n:    int64", "+ column name: string", "+ index i: btree",
+    ]  # fmt: skip
+
+
+def test_one_long_name_does_not_push_the_others_away() -> None:
+    long = "+ " + "x" * 100
+    assert list(aligned([Line("+ a", " = ", "1"), Line(long, " = ", "2")])) == ["+ a = 1", f"{long} = 2"]
+
+
+WORDS = st.lists(
+    st.text(st.characters(codec="utf-8", exclude_categories=("Z", "C")), min_size=1, max_size=60), min_size=1
+)
+
+
+@given(WORDS, st.integers(0, 8), st.integers(1, 120))
+def test_breaking_loses_nothing_and_fits(words: list[str], indent: int, columns: int) -> None:
+    line = " " * indent + " ".join(words)
+    parts = list(wrapped(line, columns))
+    assert " ".join(parts).split() == line.split()
+    for part in parts:
+        assert width(part) <= max(columns, NARROWEST) or len(part.split()) == 1
+
+
+@given(WORDS)
+def test_without_a_terminal_nothing_is_broken(words: list[str]) -> None:
+    assert list(wrapped(" ".join(words), None)) == [" ".join(words)]

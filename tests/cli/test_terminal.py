@@ -1,0 +1,116 @@
+"""At a terminal: the question before apply, colours, and lines that fit."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import select
+import struct
+import subprocess
+import termios
+import time
+from pathlib import Path
+
+import pytest
+from cli_runs import command, environment, reconciler
+
+CATALOG = """\
+apiVersion: reconciler.lance/v1
+kind: Catalog
+metadata: {name: lake}
+spec: {type: dir, path: ./lake, management: {owner: us}}
+---
+"""
+TABLE = """\
+apiVersion: reconciler.lance/v1
+kind: Table
+metadata: {catalog: lake, id: [t]}
+spec:
+  allow: [drop_column]
+  schema: [{name: n, type: int64}%s]
+"""
+
+
+def at_terminal(folder: Path, *arguments: str, answer: str, columns: int = 100, **env: str) -> tuple[int, str]:
+    """The exit code and everything that a person sees."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    clean = {k: v for k, v in environment(TERM="xterm", **env).items() if k not in ("COLUMNS", "LINES")}
+    run = subprocess.Popen(command(*arguments), cwd=folder, env=clean, stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    seen, answered, end = "", False, time.monotonic() + 60
+    while time.monotonic() < end:
+        if select.select([ours], [], [], 0.2)[0]:
+            try:
+                seen += os.read(ours, 65536).decode()
+            except OSError:  # The other side is closed: all was read.
+                break
+        if not answered and seen.rstrip(" ").endswith(("to stop:", "name:")):
+            os.write(ours, f"{answer}\n".encode())
+            answered = True
+    code = run.wait(30)
+    os.close(ours)
+    return code, seen.replace("\r\n", "\n")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "m.yaml").write_text(CATALOG + TABLE % ", {name: old, type: string}")
+    return tmp_path
+
+
+def test_only_yes_is_a_yes(folder: Path) -> None:
+    code, seen = at_terminal(folder, "apply", "m.yaml", answer="y")
+    assert code == 1
+    assert "Plan: 1 to create" in seen
+    assert "Apply this plan? Type yes to apply, anything else to stop: y\n" in seen
+    assert "not applied: nothing was written" in seen
+    assert not (folder / "lake").exists()
+    code, seen = at_terminal(folder, "apply", "m.yaml", answer="yes")
+    assert code == 0, seen
+    assert reconciler(folder, "plan", "m.yaml", "--detailed-exitcode").code == 0
+
+
+def test_what_could_lose_data_takes_the_name_of_the_catalog(folder: Path) -> None:
+    assert reconciler(folder, "apply", "m.yaml", "--yes").code == 0
+    (folder / "m.yaml").write_text(CATALOG + TABLE % "")
+    code, seen = at_terminal(folder, "apply", "m.yaml", answer="yes", NO_COLOR="1")
+    assert code == 1
+    assert "Destructive:\n  - lake:t  drop_columns: columns that are not declared: old\n" in seen
+    assert "Data in catalog lake could be lost. To apply, type the catalog's name: yes\n" in seen
+    assert reconciler(folder, "plan", "m.yaml", "--detailed-exitcode").code == 2
+    assert at_terminal(folder, "apply", "m.yaml", answer="lake")[0] == 0
+    assert reconciler(folder, "plan", "m.yaml", "--detailed-exitcode").code == 0
+
+
+@pytest.mark.parametrize(
+    ("flags", "env", "colored"),
+    [
+        ((), {}, True),
+        ((), {"NO_COLOR": "1"}, False),
+        ((), {"NO_COLOR": ""}, True),
+        (("--color", "never"), {}, False),
+        (("--color", "always"), {"NO_COLOR": "1"}, True),
+    ],
+)
+def test_colours_at_a_terminal(folder: Path, flags: tuple[str, ...], env: dict[str, str], colored: bool) -> None:
+    _, seen = at_terminal(folder, "plan", "m.yaml", *flags, answer="", **env)
+    assert ("\x1b[32m  + table t\x1b[0m" in seen) is colored
+    assert ("\x1b" in seen) is colored
+
+
+def test_no_colours_in_a_file_unless_asked_for(folder: Path) -> None:
+    assert "\x1b" not in reconciler(folder, "plan", "m.yaml").out
+    assert "\x1b[32m  + table t\x1b[0m" in reconciler(folder, "plan", "m.yaml", "--color", "always").out
+    assert "\x1b[1;31merror:\x1b[0m" in reconciler(folder, "plan", "none.yaml", "--color", "always").err
+
+
+def test_long_lines_are_broken_to_the_width_of_the_terminal_and_only_there(folder: Path) -> None:
+    many = "".join(f", {{name: column_{i}, type: int64, comment: {'word ' * 30}}}" for i in range(3))
+    (folder / "m.yaml").write_text(CATALOG + TABLE % many)
+    assert reconciler(folder, "apply", "m.yaml", "--yes").code == 0
+    (folder / "m.yaml").write_text(CATALOG + (TABLE % "").replace("allow: [drop_column]", "description: x"))
+    _, seen = at_terminal(folder, "plan", "m.yaml", answer="", columns=60, NO_COLOR="1")
+    assert max(map(len, seen.splitlines())) <= 60
+    assert max(map(len, reconciler(folder, "plan", "m.yaml").out.splitlines())) > 60
