@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from reconciler.model.observed import Snapshot
     from reconciler.model.plan import Plan
     from reconciler.model.report import Report
+    from reconciler.model.way_back import WayBack
 
 __all__ = ["Failure", "PlanOptions", "Reading", "RedactingFormatter", "Redactor", "Refusal", "Session", "SparkOptions"]
 
@@ -273,6 +274,24 @@ def plan_to_apply(path: Path) -> Plan:
 
 def is_report(value: object) -> bool:
     return isinstance(value, dict) and "outcome" in value
+
+
+def ways_back(path: Path, steps: Sequence[str]) -> list[WayBack]:
+    """How to take steps of a report back; without any named, those that have a way."""
+    from reconciler.model.way_back import way_back
+
+    report = read_json(path)
+    if not isinstance(report, dict) or not is_report(report):
+        raise Failure(f"{path} is not a report: give the file that `reconciler apply --report FILE` wrote")
+    try:
+        found = {str(result["id"]): way_back(result) for result in report["steps"]}
+    except (KeyError, TypeError, ValueError) as error:
+        raise Failure(f"{path} is not a report of this program: it is malformed") from error
+    for step in steps:
+        if step not in found:
+            known = ", ".join([*found][:10]) or "none"
+            raise Failure(f"{path} has no step {step}; its steps are {known}{' …' if len(found) > 10 else ''}")
+    return [found[s] for s in steps] if steps else [way for way in found.values() if way.tag is not None]
 
 
 def warn_of_literals(at: Session, where: str) -> None:

@@ -104,6 +104,7 @@ def parser() -> Parser:
     _add_format(show)
     explain = command("explain", "what a code or a word of ours means, with an example and the fix")
     explain.add_argument("code", nargs="*", metavar="CODE", help="M203, P001, NamespaceNotEmpty, adopt, `exit 3`, …")
+    explain.add_argument("--report", metavar="FILE", help="CODE is a step of this report: how to take it back")
     explain.add_argument("--format", choices=["text", "json", "markdown"], default="text", help="default: text")
     completion = command("completion", "print a script that completes command lines in a shell")
     completion.add_argument("shell", choices=["bash", "zsh", "fish"], metavar="SHELL", help="bash, zsh or fish")

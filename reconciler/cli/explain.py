@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from reconciler import app
 from reconciler.cli.exits import OK
@@ -11,11 +12,15 @@ from reconciler.cli.output import Output
 from reconciler.explain.catalogue import explanations, find, nearest
 from reconciler.model.explanation import Explanation
 from reconciler.render.explained import explained, listed
+from reconciler.render.way_back import ways_back_as
 
 _QUALIFIERS = frozenset({"exit", "outcome", "status", "error"})
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
+    if args.report is not None:
+        out.result(ways_back_as(app.ways_back(Path(args.report), args.code), args.format))
+        return OK
     if not args.code:
         out.result(listed(explanations(), args.format))
         return OK

@@ -29,6 +29,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "explain": (
         ("a diagnostic", "reconciler explain M203"),
         ("what an exit code means", "reconciler explain exit 3"),
+        ("how to take a step back", "reconciler explain s3 --report report.json"),
         ("everything that has an explanation", "reconciler explain"),
     ),
     "show": (
