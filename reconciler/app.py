@@ -64,12 +64,12 @@ def against_policy(loaded: Loaded, reading: Reading) -> list[Diagnostic]:
     """What the policies have against the manifests, as far as that can be said offline. Waived findings are none."""
     from reconciler.catalog.registry import capabilities_of as rules_of
     from reconciler.core.policy import judge_manifests
+    from reconciler.manifest.policy_rules import known_rules
 
     desired = loaded.desired
     if not desired.policies:
         return []
-    rules = {name: found for name, spec in desired.catalogs.items() if (found := rules_of(spec)) is not None}
-    judged = judge_manifests(desired, rules, environment_of(reading), today())
+    judged = judge_manifests(desired, known_rules(desired, rules_of), environment_of(reading), today())
     return [
         Diagnostic(f.source or Source(""), f.code, f.severity, f"{f.key}: {f.message}" if f.key else f.message, f.hint)
         for f in judged.findings

@@ -24,6 +24,9 @@ from reconciler.model.state import TableState
 
 Locations = Mapping[ObjectKey, str]
 _NOWHERE: Locations = {}
+MOST_PLACES = 1_000
+"""Findings that are told at the line of their key, which takes another reading of the document; the rest, at the
+beginning of their documents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,9 @@ class Breach:
     key: ObjectKey | None
     broken: Broken
     source: Source | None
+    """Of the document."""
+    catalog: str | None = None
+    """What it is about, when it is no object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +102,7 @@ def breaches(
                 asks = isinstance(rule.check, LocationPrefix)
                 location = _location(want, key, desired, capabilities, live) if asks else None
                 for broken in check_object(rule.check, want, location):
-                    yield Breach(rule, key, broken, desired.place(key, broken.path) or want.source)
+                    yield Breach(rule, key, broken, want.source)
 
 
 def objects_of(desired: Desired, catalogs: Iterable[str]) -> Iterator[DesiredObject]:
@@ -129,7 +135,7 @@ def _of_catalogs(desired: Desired, specs: Iterable[CatalogSpec], environment: st
         for spec in specs:
             if not rule.reach.catalogs or spec.name in rule.reach.catalogs:
                 for broken in check_catalog(rule.check, spec):
-                    yield Breach(rule, None, broken, desired.place(spec.name, broken.path) or spec.source)
+                    yield Breach(rule, None, broken, spec.source, spec.name)
 
 
 def _of_steps(desired: Desired, steps: Sequence[Step], environment: str | None) -> Iterator[Breach]:
@@ -177,8 +183,17 @@ def _location(
 
 def _judged(desired: Desired, found: Sequence[Breach], today: str) -> Judged:
     waivers = Waivers(desired, today)
-    findings = {waivers.finding(b.rule, b.key, b.broken.message, b.broken.hint, b.source): None for b in found}
+    findings: dict[Finding, None] = {}
+    for number, b in enumerate(found):
+        source = _place(desired, b) if number < MOST_PLACES else b.source
+        findings[waivers.finding(b.rule, b.key, b.broken.message, b.broken.hint, source)] = None
     return Judged(tuple(sorted(findings, key=_order)), today if waivers.mattered else "")
+
+
+def _place(desired: Desired, b: Breach) -> Source | None:
+    of = b.key or b.catalog
+    found = desired.place(of, b.broken.path) if of is not None and b.broken.path else None
+    return found or b.source
 
 
 def _order(f: Finding) -> tuple[ObjectKey, str, Source, str, str]:

@@ -96,8 +96,7 @@ def _check_policies(registry: Registry, desired: Desired, capabilities_of: Capab
     if registry.policies or any(waived):
         from reconciler.manifest.policy_rules import check_policies
 
-        rules = {n: capabilities_of(spec) for n, spec in desired.catalogs.items()} if capabilities_of else {}
-        check_policies(registry, desired, {n: found for n, found in rules.items() if found is not None})
+        check_policies(registry, desired, capabilities_of)
 
 
 @dataclass

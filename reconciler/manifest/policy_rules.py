@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from reconciler.core.patterns import problem_with
@@ -12,10 +13,12 @@ from reconciler.manifest.nearest import nearest
 from reconciler.manifest.problem import Path, Problem
 from reconciler.manifest.registry import Registry
 from reconciler.model.capabilities import Capabilities
-from reconciler.model.desired import Desired
+from reconciler.model.desired import CatalogSpec, Desired
+from reconciler.model.errors import CatalogError
 from reconciler.model.ident import ObjectKey
 from reconciler.model.policy import NEEDS_PLAN, DeclaredWaiver
 
+CapabilitiesOf = Callable[[CatalogSpec], Capabilities | None]
 _PATTERNS = frozenset({"namespace", "table", "pattern", "name", "columns", "comment"})
 _MAPS = frozenset({"properties", "tagged", "metadata"})
 _RULES: Path = ("spec", "rules")
@@ -66,7 +69,20 @@ def _not_a_date(text: str) -> bool:
     return False
 
 
-def check_policies(registry: Registry, desired: Desired, capabilities: dict[str, Capabilities]) -> None:
+def known_rules(desired: Desired, capabilities_of: CapabilitiesOf | None) -> dict[str, Capabilities]:
+    """Of the catalogs that can say what they allow; a plug-in that cannot is told of elsewhere."""
+    out: dict[str, Capabilities] = {}
+    if capabilities_of is None:
+        return out
+    for name, spec in desired.catalogs.items():
+        with contextlib.suppress(CatalogError):
+            found = capabilities_of(spec)
+            if found is not None:
+                out[name] = found
+    return out
+
+
+def check_policies(registry: Registry, desired: Desired, capabilities_of: CapabilitiesOf | None) -> None:
     names = sorted({*registry.catalogs, *registry.broken_catalogs})
     for entry in registry.policies.values():
         for number, rule in enumerate(entry.written["spec"]["rules"]):
@@ -77,10 +93,10 @@ def check_policies(registry: Registry, desired: Desired, capabilities: dict[str,
                     hint = f"did you mean {near}?" if near else "declare it, or take the name out of the rule"
                     path = (*_RULES, number, "catalogs", at)
                     entry.report(Problem("M544", path, message, hint, severity="warning"))
-    _useless_waivers(registry, desired, capabilities)
+    _useless_waivers(registry, desired, capabilities_of)
 
 
-def _useless_waivers(registry: Registry, desired: Desired, capabilities: dict[str, Capabilities]) -> None:
+def _useless_waivers(registry: Registry, desired: Desired, capabilities_of: CapabilitiesOf | None) -> None:
     """A waiver of what a plan alone can tell may be of use any time."""
     waived = [
         (entry, number, waiver)
@@ -92,7 +108,7 @@ def _useless_waivers(registry: Registry, desired: Desired, capabilities: dict[st
     ]
     if not waived:
         return
-    broken = set(_broken(desired, capabilities))
+    broken = set(_broken(desired, known_rules(desired, capabilities_of)))
     for entry, number, waiver in waived:
         declared = entry.declared
         if (ObjectKey(declared.catalog, declared.ident, entry.kind), waiver.code) not in broken:

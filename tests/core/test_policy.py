@@ -11,8 +11,13 @@ from manifest.support import CATALOG, codes, load_text, namespace, places, table
 from reconciler.catalog import registry
 from reconciler.core.policy import judge_manifests
 from reconciler.core.policy_waivers import as_of
+from reconciler.manifest.policy_rules import known_rules
+from reconciler.manifest.schema_files import schema
+from reconciler.model.desired import CatalogSpec
+from reconciler.model.errors import CatalogError, Code
 from reconciler.model.finding import Finding, Waiver
 from reconciler.model.plan import Plan, Summary
+from reconciler.model.policy import RULES, TITLES
 
 TODAY = "2026-06-15"
 HEAD = "apiVersion: reconciler.lance/v1\nkind: Policy\nmetadata: {name: p}\nspec:\n"
@@ -245,3 +250,30 @@ def test_a_waiver_for_another_environment_is_of_use(tmp_path: Path) -> None:
     rule = policy('{rule: naming, table: "[A-Z]+", environments: [prod]}')
     assert codes(load_text(tmp_path, CATALOG, NS, waived("2999-01-01"), rule)) == []
     assert codes(load_text(tmp_path, CATALOG, NS, waived("2999-01-01", "P006"), rule)) == []
+
+
+def test_one_list_of_rules() -> None:
+    published = schema("manifest")["$defs"]
+    assert published["waiver"]["properties"]["code"]["enum"] == [*TITLES] == [*RULES.values()]
+    assert published["rule"]["properties"]["rule"]["enum"] == [*RULES]
+
+
+def test_a_plugin_that_cannot_say_what_it_allows_is_not_asked_twice(tmp_path: Path) -> None:
+    def broken(spec: CatalogSpec) -> None:
+        raise CatalogError(Code.UNSUPPORTED, "no")
+
+    loaded = load_text(tmp_path, CATALOG, policy(NAMES), capabilities_of=broken)
+    assert codes(loaded) == []
+    assert known_rules(loaded.desired, broken) == {}
+
+
+def test_the_first_findings_are_told_at_their_keys_the_rest_at_their_documents(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reconciler.core.policy.MOST_PLACES", 1)
+    findings = found(tmp_path, CATALOG, NS, table("n, t"), table("n, u"), policy(NAMES))
+    lines = [f.source.line for f in findings if f.source is not None]
+    assert [(tmp_path / "m.yaml").read_text().splitlines()[n - 1].split()[0] for n in lines] == [
+        "metadata:",
+        "apiVersion:",
+    ]
