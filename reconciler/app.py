@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import json
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from reconciler.model.observed import Snapshot
     from reconciler.model.plan import Plan
     from reconciler.model.report import Report
+    from reconciler.model.run_record import JournalRecord
     from reconciler.model.way_back import WayBack
 
 __all__ = ["Failure", "PlanOptions", "Reading", "RedactingFormatter", "Redactor", "Refusal", "Session", "SparkOptions"]
@@ -47,17 +47,48 @@ def validate(paths: Sequence[str], reading: Reading) -> Loaded:
     """Offline."""
     from reconciler.catalog.lance_sql import sql_problems
     from reconciler.catalog.registry import capabilities_of, known_types, plugin_options
-    from reconciler.manifest.load import load
+    from reconciler.manifest.limits import limits_of
+    from reconciler.manifest.load import load, warnings_of_changed
     from reconciler.manifest.plugin_options import PluginTypes
+    from reconciler.manifest.unused_variables import unused
 
     plugins = PluginTypes(known_types, plugin_options)
-    return load(
+    loaded = load(
         paths,
         variables=reading.variables,
         capabilities_of=capabilities_of,
         sql_problems=sql_problems,
         plugins=plugins,
+        environment=reading.environment,
+        changed_since=reading.changed_since,
+        limits=limits_of(reading),
+        catalogs_from=reading.catalogs_from,
     )
+    if has_errors(loaded.diagnostics):
+        return loaded
+    misspelt = unused(reading.variables, loaded.variables, paths[0])
+    return replace(loaded, diagnostics=sorted([*warnings_of_changed(loaded), *misspelt]))
+
+
+def code_titles() -> Mapping[str, str]:
+    """What each code of a diagnostic stands for."""
+    from reconciler.manifest.codes import CODES
+
+    return CODES
+
+
+def saved_journal(path: Path) -> JournalRecord | None:
+    """None when it is no journal."""
+    from reconciler.model.run_record import NotAJournal, journal_from
+
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            first = file.readline()
+            return journal_from((first, *file)) if '"event"' in first else None
+    except OSError as error:
+        raise Failure(f"cannot read {path}: {error.strerror}") from error
+    except NotAJournal:
+        return None
 
 
 def against_policy(loaded: Loaded, reading: Reading) -> list[Diagnostic]:
@@ -69,16 +100,17 @@ def against_policy(loaded: Loaded, reading: Reading) -> list[Diagnostic]:
     desired = loaded.desired
     if not desired.policies:
         return []
+    only = loaded.changed.only if loaded.changed is not None else None
     judged = judge_manifests(desired, known_rules(desired, rules_of), environment_of(reading), today())
     return [
         Diagnostic(f.source or Source(""), f.code, f.severity, f"{f.key}: {f.message}" if f.key else f.message, f.hint)
         for f in judged.findings
-        if f.waiver is None
+        if f.waiver is None and (only is None or f.key is None or f.key.ident in only.get(f.key.catalog, ()))
     ]
 
 
 def environment_of(reading: Reading) -> str | None:
-    return getattr(reading, "environment", "") or None
+    return reading.environment or None
 
 
 def today() -> str:
@@ -109,6 +141,10 @@ def plan(request: Request, at: Session) -> tuple[Plan, list[Diagnostic]]:
         raise Failure("the manifests have errors", loaded.diagnostics)
     desired = loaded.desired
     names = selected(desired, request.catalogs)
+    if loaded.changed is not None:
+        only = {name: loaded.changed.only[name] for name in names}
+        names = [name for name in names if name in loaded.changed.catalogs]
+        request = replace(request, options=replace(request.options, only=only))
     if request.options.prune and (problem := prune_without_owner(desired, names) or _prune_at_one_root(desired, names)):
         raise Refusal(problem)
     if request.options.prune and (nowhere := scope_problems(desired, names)):
@@ -132,9 +168,9 @@ def planned(
     from reconciler.engine.select import unmatched_target
 
     targets = request.options.targets
-    snapshots = with_sources(desired, snapshots, targets, at)
-    snapshots = with_origins(desired, snapshots, targets, at)
-    problem = unmatched_target(targets, desired, snapshots)
+    snapshots = with_sources(desired, snapshots, request.options, at)
+    snapshots = with_origins(desired, snapshots, request.options, at)
+    problem = unmatched_target(targets, desired, snapshots, request.options.only or ())
     if problem is not None:
         raise Failure(problem)
     public = replace(desired, catalogs={n: _public(s) for n, s in desired.catalogs.items()})
@@ -196,18 +232,18 @@ def apply(
     """Runs the plan on the catalogs of the session. The report comes back whatever happens to the steps. `keep` gets it
     before signals mean anything else again; or, at a second signal, as it is then, and the program ends."""
     from reconciler.app_data import Told, data_plane
+    from reconciler.engine.events import told_steps
     from reconciler.engine.execute import execute
     from reconciler.engine.journal import Witness
     from reconciler.engine.outcome import cut_short
-    from reconciler.engine.progress import progress_on
     from reconciler.engine.signals import stop_on_signals
 
-    journal = Witness(_journal(the_plan, options.journal, at))
+    journal = Witness(told_steps(_journal(the_plan, options.journal, at), at.tell))
 
     def last_words() -> None:
         keep(_cleaned(cut_short(the_plan, journal.started, journal.ended), at))
 
-    progress = Told(progress_on(sys.stderr, at.redactor.text))
+    progress = Told(at.progress())
     with stop_on_signals(at.say, last_words) as stop:
         at.writing = any(s.verdict == "allowed" for s in the_plan.steps)
         data = data_plane(the_plan, options.spark, at, progress, stop.is_set)
@@ -305,14 +341,17 @@ def warn_of_literals(at: Session, where: str) -> None:
             at.say(warning)
 
 
-def connect_for(the_plan: Plan, source: Path, at: Session) -> None:
-    """Opens what a saved plan is about, from the specs in it; what it only copies from, too."""
+def connect_for(the_plan: Plan, source: Path, at: Session, trusted: Mapping[str, CatalogSpec] | None = None) -> None:
+    """Opens what a saved plan is about, and what it only copies from; from the specs in it, or from `trusted`."""
     from reconciler.model.change import catalogs_read
     from reconciler.model.desired import CatalogSpec, Management
 
     allowed = [s for s in the_plan.steps if s.verdict == "allowed"]
     origins = {name for s in allowed for name in catalogs_read(s.change)}
     for name in sorted({s.catalog for s in allowed} | origins):
+        if trusted is not None:
+            at.connect(trusted[name])
+            continue
         spec = the_plan.catalogs.get(name)
         if spec is None:
             raise Failure(f"{source}: the plan has steps on catalog {name} but does not describe it")
@@ -336,6 +375,16 @@ def write_file(path: Path, text: str) -> None:
         write_atomically(path, text)
     except OSError as error:
         raise Failure(f"cannot write {path}: {error.strerror}{_no_folder(path)}") from error
+
+
+def text_to_replace(path: Path) -> str:
+    """What an earlier run left there. Raises Failure when this one could not put its own in its place."""
+    from reconciler.engine.files import text_to_replace
+
+    try:
+        return text_to_replace(path)
+    except OSError as error:
+        raise Failure(f"cannot write {path}: {error.strerror}{_no_folder(path)}; nothing was written") from error
 
 
 def claim_report(path: Path) -> None:

@@ -7,7 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from reconciler.core.globs import matcher
+from reconciler.core.options import PlanOptions
+from reconciler.core.selection import selected_in
 from reconciler.engine.progress import Line, Progress, status_line
 from reconciler.model.change import DATA_PLANE, tables_read
 from reconciler.model.data import SourceState
@@ -27,16 +28,16 @@ STORAGE = "storage."
 
 
 def with_sources(
-    desired: Desired, snapshots: Mapping[str, Snapshot], targets: Sequence[str], at: Session
+    desired: Desired, snapshots: Mapping[str, Snapshot], options: PlanOptions, at: Session
 ) -> dict[str, Snapshot]:
     """The sources of the selected tables, looked at side by side, without Spark. One that cannot be read holds back the
     step that would read it, and nothing else."""
-    chosen = matcher(targets) if targets else lambda _: True
+    chosen = {name: selected_in(options, name) for name in snapshots}
     tables = [
         t
         for name in snapshots
         for t in desired.tables.get(name, {}).values()
-        if t.data is not None and not t.absent and chosen(t.ident)
+        if t.data is not None and not t.absent and chosen[name](t.ident)
     ]
     if not tables:
         return dict(snapshots)
@@ -50,16 +51,16 @@ def with_sources(
 
 
 def with_origins(
-    desired: Desired, snapshots: Mapping[str, Snapshot], targets: Sequence[str], at: Session
+    desired: Desired, snapshots: Mapping[str, Snapshot], options: PlanOptions, at: Session
 ) -> dict[str, Snapshot]:
     """The tables that selected ones get their rows from, looked at side by side, also in catalogs that are not planned.
     Where the rows have arrived the source is nobody's business any more."""
-    chosen = matcher(targets) if targets else lambda _: True
+    chosen = {name: selected_in(options, name) for name in snapshots}
     tables = [
         t
         for name in snapshots
         for t in desired.tables.get(name, {}).values()
-        if t.migration is not None and not t.absent and chosen(t.ident) and not _arrived(t, snapshots[name])
+        if t.migration is not None and not t.absent and chosen[name](t.ident) and not _arrived(t, snapshots[name])
     ]
     if not tables:
         return dict(snapshots)
@@ -115,6 +116,8 @@ def _looked_at(table: DesiredTable, desired: Desired, at: Session) -> SourceStat
     from reconciler.pipeline.source_state import look
 
     assert table.data is not None
+    if table.data.unread is not None:
+        return SourceState(problem=table.data.unread)
     try:
         source = resolved(table.data.source, at)
         found = look(source, table.data, table.fields or (), _storage_of(desired.catalogs[table.catalog], at))
@@ -175,12 +178,10 @@ class Told:
 
     def update(self, done: int, total: int, running: Sequence[str]) -> None:
         last = self._last if running else None
-
-        def line(seconds: float) -> str:
-            steps = status_line(done, total, running, seconds)
-            return steps if last is None else f"{steps}; {last(seconds)}"
-
-        self._shown.show(line)
+        if last is None:
+            self._shown.update(done, total, running)
+            return
+        self._shown.show(lambda seconds: f"{status_line(done, total, running, seconds)}; {last(seconds)}")
 
     def show(self, line: Line) -> None:
         self._last = line

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -14,7 +15,9 @@ from reconciler.model.errors import CatalogError
 
 if TYPE_CHECKING:
     from reconciler.catalog.base import Catalog
+    from reconciler.engine.events import Tell
     from reconciler.engine.observe import Scanned
+    from reconciler.engine.progress import Progress
     from reconciler.model.desired import CatalogSpec, Desired
     from reconciler.model.observed import Scope, Snapshot
     from reconciler.model.report import Outcome
@@ -50,6 +53,12 @@ class Refusal(Failure):
     outcome: Outcome = "refused"
 
 
+class Stale(Failure):
+    """Not what it was when somebody looked at it."""
+
+    outcome: Outcome = "stale"
+
+
 @dataclass
 class Session:
     """One run of the program: the secrets it has seen, the catalogs it has open, whether it has begun to write."""
@@ -62,6 +71,15 @@ class Session:
     retries: dict[str, int] = field(default_factory=dict)
     """Of the catalogs that have `max_retries`: how often a write that did not hold is sent again."""
     _open: ExitStack = field(default_factory=ExitStack)
+    tell: Tell | None = None
+    """Where events go when stderr is for programs."""
+
+    def progress(self) -> Progress:
+        """How far the run is, on stderr: for people, or for programs."""
+        from reconciler.engine.events import ProgressEvents
+        from reconciler.engine.progress import progress_on
+
+        return progress_on(sys.stderr, self.redactor.text) if self.tell is None else ProgressEvents(self.tell)
 
     def connect(self, spec: CatalogSpec) -> Catalog:
         from reconciler.catalog.registry import connect

@@ -50,9 +50,10 @@ LAYERS: dict[str, frozenset[str]] = {
     "session": frozenset({"model", "core", "catalog", "engine", "manifest", "render"}),
     "app_data": frozenset({"model", "core", "engine", "manifest", "session", "pipeline"}),
     "app": frozenset({"model", "core", "catalog", "engine", "manifest", "render", "session", "app_data"}),
+    "app_trust": frozenset({"model", "core", "engine", "manifest", "session", "app"}),
     "verbs": frozenset({"model", "core", "catalog.base", "engine", "app", "session", "pipeline"}),
     "explain": frozenset({"model", "manifest.codes"}),
-    "cli": frozenset({"model", "render", "app", "verbs", "explain"}),
+    "cli": frozenset({"model", "render", "app", "app_trust", "verbs", "explain"}),
     "__main__": frozenset({"cli"}),
     "__init__": frozenset(),
 }

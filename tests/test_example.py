@@ -22,7 +22,18 @@ def loaded() -> Loaded:
 
 def test_it_has_no_errors_and_no_warnings(loaded: Loaded) -> None:
     assert loaded.diagnostics == []
-    assert loaded.documents == sum(f.read_text().count("\nkind: ") for f in EXAMPLE.rglob("*.yaml"))
+    files = [f for f in EXAMPLE.rglob("*.yaml") if "overlays" not in f.parts]
+    assert loaded.documents == sum(f.read_text().count("\nkind: ") for f in files)
+
+
+def test_production_differs_where_its_overlay_says_so(loaded: Loaded) -> None:
+    prod = load([str(EXAMPLE)], capabilities_of=capabilities_of, environment="prod")
+    assert prod.diagnostics == []
+    assert prod.desired.catalogs["lake"].options["path"] == "s3://robot-lake/prod"
+    assert prod.desired.catalogs["lake"].management.max_deletes == 1
+    assert prod.desired.catalogs["lake"].management.max_delete_percent == 20
+    differ = [i for i, t in prod.desired.tables["lake"].items() if t != loaded.desired.tables["lake"][i]]
+    assert differ == [("fleet", "robots")]
 
 
 def test_it_shows_what_the_format_can_do(loaded: Loaded) -> None:

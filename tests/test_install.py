@@ -2,7 +2,7 @@
 
 Two things differ, for time and without losing the proof. pip installs the wheel alone, and the libraries that it asks
 for are linked from this environment: those and no others, so that a missing dependency shows. The second stage only
-copies the result and adds a user, which needs Docker.
+copies the result and adds a user, which needs Docker; what it must not have is read from its lines.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ UNWRITABLE = "/proc"
 pytestmark = pytest.mark.slow
 
 
-def instructions() -> list[tuple[str, str]]:
-    """Of the first stage, as (word, rest)."""
+def stages() -> list[list[tuple[str, str]]]:
+    """Their instructions, as (word, rest)."""
     text = re.sub(r"\\\n\s*", "", (ROOT / "Dockerfile").read_text())
     lines = [line.partition(" ") for line in text.splitlines() if line and not line.startswith("#")]
-    stages = [i for i, (word, _, _) in enumerate(lines) if word == "FROM"]
-    return [(word, rest) for word, _, rest in lines[stages[0] : stages[1]]]
+    starts = [i for i, (word, _, _) in enumerate(lines) if word == "FROM"]
+    return [[(w, rest) for w, _, rest in lines[a:b]] for a, b in zip(starts, [*starts[1:], None], strict=True)]
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def link_libraries(image: Image) -> None:
 def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Image]:
     made = Image(tmp_path_factory.mktemp("image"))
     (made.folder / "src").mkdir()
-    for word, rest in instructions():
+    for word, rest in stages()[0]:
         if word == "COPY":
             *sources, target = rest.split()
             made.copy(sources, target)
@@ -131,6 +131,28 @@ def test_the_program_is_what_the_image_starts(image: Image) -> None:
     assert reconciler.__version__ in done.stdout
 
 
+def test_it_comes_compiled_and_without_pip(image: Image) -> None:
+    """Where nothing can be written, every start would compile everything again."""
+    package = next(image.home.glob("lib/python*/site-packages/reconciler"))
+    sources = {p.relative_to(package) for p in package.rglob("*.py")}
+    compiled = {p.parent.parent.relative_to(package) / f"{p.name.split('.')[0]}.py" for p in package.rglob("*.pyc")}
+    assert compiled == sources
+    assert not list(image.home.glob("bin/pip*"))
+    assert not list(image.home.glob("lib/python*/site-packages/pip*"))
+
+
+def test_the_last_stage_is_small_and_nobody_special() -> None:
+    build, last = stages()
+    assert build[0][1].removesuffix(" AS build") == last[0][1], "one base: what was compiled on it runs on it"
+    assert re.fullmatch(r"python:3\.\d+-slim-\w+", last[0][1])
+    words = dict(last)
+    assert words["USER"] == "10001"
+    assert words["COPY"] == "--from=build /opt/reconciler /opt/reconciler", "owned by root: no run changes it"
+    (run,) = [rest for word, rest in last if word == "RUN"]
+    assert "pip uninstall" in run
+    assert not re.search(r"apt|gcc|build-essential|pip install", run)
+
+
 def test_the_wheel_holds_the_schemas_and_none_of_the_tests(image: Image) -> None:
     """`reconciler/schemas` is a link to `schemas/`; in the wheel there are files."""
     with ZipFile(image.wheel) as wheel:
@@ -140,6 +162,8 @@ def test_the_wheel_holds_the_schemas_and_none_of_the_tests(image: Image) -> None
     modules = {str(p.relative_to(ROOT)) for p in (ROOT / "reconciler").rglob("*.py")}
     assert {n for n in names if n.endswith(".py")} == modules
     assert "reconciler/py.typed" in names
+    pages = {str(p.relative_to(ROOT)) for p in (ROOT / "reconciler" / "render" / "page").iterdir()}
+    assert pages <= names
     assert any(n.endswith("/LICENSE") for n in names)
     assert {n.split("/")[0] for n in names if ".dist-info" not in n} == {"reconciler"}
 

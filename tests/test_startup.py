@@ -39,3 +39,26 @@ def test_validate_loads_no_catalog_library() -> None:
     loaded = loaded_by("validate", "manifests-example")
     assert "yaml" in loaded
     assert not loaded & CATALOG_LIBRARIES
+
+
+def test_sigterm_is_handled_before_anything_of_ours_is_loaded() -> None:
+    """The first process of a container is not ended by a signal that it does not handle."""
+    script = (
+        "import signal, sys\n"
+        "class Watch:\n"
+        "    def find_spec(self, name, *rest):\n"
+        "        if name == 'reconciler.cli':\n"
+        "            print(signal.getsignal(signal.SIGTERM) is signal.default_int_handler)\n"
+        "            raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Watch())\n"
+        "from reconciler.__main__ import main\n"
+        "main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-u", "-c", script],
+        env={**os.environ, "PYTHONPATH": str(REPO)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "True\n", "")

@@ -6,23 +6,52 @@ from collections.abc import Sequence
 
 from reconciler.cli.arguments import parser
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+    from reconciler.cli.json_log import JsonLog
+    from reconciler.cli.output import Output
+
 
 def run(argv: Sequence[str]) -> int:
     """The whole program. Returns the exit code; only --help, --version and a wrong command line raise SystemExit."""
+    if not any(word.startswith("--log-format") for word in argv):
+        return _run(argv)
+    from reconciler.cli.json_log import stderr_as_json
+
+    with stderr_as_json(argv) as log:
+        return _run(argv, log)
+
+
+def _run(argv: Sequence[str], log: JsonLog | None = None) -> int:
     args = parser().parse_args(argv)
     import contextlib
-    import importlib
     import signal
 
-    from reconciler.app import Failure
-    from reconciler.cli.exits import ERROR, INTERRUPTED, PARTLY
+    from reconciler.cli.exits import INTERRUPTED
     from reconciler.cli.output import Output
-    from reconciler.model.report import EXIT_CODES
 
     with contextlib.suppress(ValueError):  # Not the main thread: signals are someone else's business.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
-    out = Output(args.debug, args.color)
+    out = Output(args.debug, args.color, log)
     out.set_up_logging(args.log_level)
+    out.ending.begin(args)
+    code = INTERRUPTED
+    try:
+        code = _command(args, out)
+    finally:
+        out.ended(code)
+    return code
+
+
+def _command(args: argparse.Namespace, out: Output) -> int:
+    import importlib
+
+    from reconciler.app import Failure
+    from reconciler.cli.exits import ERROR, INTERRUPTED, PARTLY
+    from reconciler.model.report import EXIT_CODES
+
     try:
         command = importlib.import_module(f"reconciler.cli.{args.module}")
         return int(command.run(args, out))

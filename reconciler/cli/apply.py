@@ -5,22 +5,25 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from reconciler import app
+from reconciler import app, app_trust
 from reconciler.cli.confirm import confirm, terminal
 from reconciler.cli.exits import ERROR, INTERRUPTED, OK, PARTLY
 from reconciler.cli.formats import report_as
 from reconciler.cli.output import Output
 from reconciler.cli.report_file import ReportFile
-from reconciler.cli.requests import planned, spark
+from reconciler.cli.requests import planned, reading, spark
 from reconciler.model.report import EXIT_CODES, Outcome, Report
-from reconciler.render import as_json, text
+from reconciler.render import text
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
     """The report is given whatever happens, also when there is no plan to report on."""
-    file = ReportFile(args.report, out.say)
+    file = ReportFile(args.report, out.say, out.ending.reported)
     try:
-        file.claim(args.paths if args.plan is None else [args.plan])
+        try:
+            file.claim(args.paths if args.plan is None else [args.plan])
+        finally:
+            out.ending.claim(args)
         _check_apply_flags(args)
         report = _applied(args, out, file)
     except app.Failure as error:
@@ -34,7 +37,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         _no_plan(args, file, outcome, f"internal error: {type(error).__name__}: {error}", out)
         raise
     try:
-        if args.format == "json" or report.outcome != "no_changes":  # As text, the plan has said that already.
+        if args.format != "text" or report.outcome != "no_changes":  # As text, the plan has said that already.
             out.result(report_as(report.to_json(), args.format, Path()))
     except app.Failure as error:
         out.say(f"warning: {error.message}; the run ended with outcome {report.outcome}")
@@ -57,20 +60,24 @@ def _no_plan(args: argparse.Namespace, file: ReportFile, outcome: Outcome, messa
     """As text, what went wrong is on stderr already."""
     report = Report("", outcome, (), out.redactor.text(message))
     file.write(report)
-    if args.format == "json":
-        out.result(as_json.report_json(report))
+    if args.format != "text":
+        out.result(report_as(report.to_json(), args.format, Path()))
 
 
 def _applied(args: argparse.Namespace, out: Output, file: ReportFile) -> Report:
     made = app.plan_to_apply(Path(args.plan)) if args.plan is not None else planned(args, out)
+    out.made(made)
+    trusted = app_trust.catalogs_for(made, Path(args.plan), reading(args)) if args.plan and args.catalogs_from else None
     if args.format == "text":
         out.result(text.plan_text(made, out.color, width=out.width))
+    if args.reviewed is not None:
+        app_trust.check_reviewed(made, Path(args.reviewed))
     if not args.yes and made.has_changes and made.refused is None:
         if args.format != "text":
             out.say(text.plan_text(made).rstrip("\n"))
         confirm(made, out)
     if args.plan is not None and made.refused is None:
-        app.connect_for(made, Path(args.plan), out.session)
+        app.connect_for(made, Path(args.plan), out.session, trusted)
     options = app.RunOptions(args.parallelism, args.timeout, Path(args.journal) if args.journal else None, spark(args))
     return app.apply(made, options, out.session, file.write)
 
@@ -78,7 +85,9 @@ def _applied(args: argparse.Namespace, out: Output, file: ReportFile) -> Report:
 def _check_apply_flags(args: argparse.Namespace) -> None:
     planning = {
         "PATH": args.paths, "--prune": args.prune, "--adopt": args.adopt, "--take-over": args.take_over,
-        "--allow": args.allow, "--target": args.target, "--catalog": args.catalog, "--var": args.var,
+        "--allow": args.allow, "--target": args.target, "--catalog": args.catalog, "--env-allow": args.env_allow,
+        "--file-root": args.file_root, "--var": args.var and not args.catalogs_from,
+        "--env": args.env and not args.catalogs_from, "--changed-since": args.changed_since,
     }  # fmt: skip
     if args.plan is None and not args.paths:
         raise app.Failure("give manifests (PATH...) or a saved plan (--plan FILE)")

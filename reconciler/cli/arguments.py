@@ -16,6 +16,10 @@ ALLOW_WORDS = (
     "drop_column", "narrow_type", "set_not_null", "drop_index", "replace_table", "drop_namespace", "purge_data",
 )  # fmt: skip
 
+DOCUMENTS = ("markdown", "sarif", "junit")
+"""Formats that others take in: there is one whatever happens, also when there is no plan."""
+PLAN_DOCUMENTS = (*DOCUMENTS, "html")
+
 
 class Parser(argparse.ArgumentParser):
     """A wrong command line is bad input, exit code 1: 2 means that changes are pending."""
@@ -75,33 +79,39 @@ def parser() -> Parser:
 
     validate = command("validate", "check manifests, offline")
     _add_paths(validate)
-    _add_format(validate)
+    _add_format(validate, *DOCUMENTS)
     _add_variables(validate)
+    _add_changed(validate)
+    validate.add_argument("--no-resolve", action="store_true", help="read no ${env:NAME} and no ${file:PATH}")
     plan = command("plan", "show what apply would do")
     _add_paths(plan)
     _add_planning(plan)
-    _add_format(plan)
+    _add_format(plan, *PLAN_DOCUMENTS)
     plan.add_argument("-o", "--output", metavar="FILE", help="save the plan for `apply --plan`")
     _add_spark(plan)
     plan.add_argument("--detailed-exitcode", action="store_true", help="exit 2 when there is any step")
     apply = command("apply", "plan and apply, or apply a saved plan")
     _add_paths(apply, "*")
     _add_planning(apply)
-    _add_format(apply)
+    _add_format(apply, "markdown", "junit")
     _add_running(apply)
+    _add_metrics(apply)
     _add_spark(apply)
     drift = command("drift", "compare live catalogs with manifests; exit 2 when they differ")
     _add_paths(drift)
     _add_scope(drift)
+    _add_changed(drift)
+    _add_metrics(drift)
     _add_spark(drift)
-    _add_format(drift)
+    _add_format(drift, *PLAN_DOCUMENTS)
     importing = command("import", "write live state as manifests", "import_")
     _add_paths(importing, metavar="CATALOG.yaml")
     importing.add_argument("-o", "--output", metavar="DIR", required=True, help="where the files go")
     _add_variables(importing)
-    show = command("show", "render a saved plan or report")
+    show = command("show", "render a saved plan, a report or a journal")
     show.add_argument("file", metavar="FILE")
-    _add_format(show)
+    _add_format(show, *PLAN_DOCUMENTS)
+    _add_graph(command("graph", "draw the steps of a saved plan, or manifests; offline"))
     explain = command("explain", "what a code or a word of ours means, with an example and the fix")
     explain.add_argument("code", nargs="*", metavar="CODE", help="M203, P001, NamespaceNotEmpty, adopt, `exit 3`, …")
     explain.add_argument("--report", metavar="FILE", help="CODE is a step of this report: how to take it back")
@@ -143,6 +153,13 @@ DATA_VERBS = {
     "evolve": "fill new columns, write columns anew in another type: those steps of the plan, and no others",
     "migrate": "move tables that have a `migration`: those steps of the plan, and no others",
 }
+
+
+def _add_graph(to: Parser) -> None:
+    _add_paths(to, "*")
+    to.add_argument("--plan", metavar="FILE", help="the steps of this saved plan, and what each needs")
+    _add_scope(to)
+    to.add_argument("--format", choices=["dot", "mermaid", "svg"], default="dot", help="default: dot")
 
 
 def _add_data_steps(to: Parser) -> None:
@@ -209,17 +226,42 @@ def _add_common(to: Parser, top: bool = False) -> None:
     to.add_argument("--color", choices=["auto", "always", "never"], default="auto" if top else nothing,
                     help="auto: on a terminal, unless NO_COLOR is set (default: auto)")  # fmt: skip
 
+    to.add_argument(
+        "--log-format",
+        choices=["text", "json"],
+        default="text" if top else nothing,
+        help="stderr for people, or one JSON object a line (default: text)",
+    )
+
+
+def _add_metrics(to: Parser) -> None:
+    to.add_argument("--metrics-file", metavar="FILE", help="write Prometheus text here, whatever happens")
+    to.add_argument("--metrics-label", action="append", default=[], type=_variable, metavar="NAME=VALUE",
+                    help="tells its series from those of another job")  # fmt: skip
+
 
 def _add_paths(to: Parser, nargs: str = "+", metavar: str = "PATH") -> None:
     to.add_argument("paths", nargs=nargs, metavar=metavar, help="manifest files and folders")
 
 
-def _add_format(to: Parser) -> None:
-    to.add_argument("--format", choices=["text", "json"], default="text", help="default: text")
+def _add_format(to: Parser, *more: str) -> None:
+    to.add_argument("--format", choices=["text", "json", *more], default="text", help="default: text")
 
 
 def _add_variables(to: Parser) -> None:
     to.add_argument("--var", action="append", default=[], type=_variable, metavar="NAME=VALUE", help="for ${var:NAME}")
+    to.add_argument("--env", type=_not_empty, metavar="NAME", help="with the changes in overlays/NAME/ of the folders")
+    to.add_argument("--catalogs-from", action="append", default=[], type=_not_empty, metavar="DIR",
+                    help="take Catalog documents from here only, and do not trust PATH with secrets")  # fmt: skip
+    to.add_argument("--env-allow", action="append", default=[], type=_not_empty, metavar="PREFIX",
+                    help="${env:NAME} only for names that begin so")  # fmt: skip
+    to.add_argument("--file-root", action="append", default=[], type=_not_empty, metavar="DIR",
+                    help="${file:PATH} only below this folder")  # fmt: skip
+
+
+def _add_changed(to: Parser) -> None:
+    to.add_argument("--changed-since", type=_not_empty, metavar="GIT_REF",
+                    help="only documents that changed in git since then, and what depends on them")  # fmt: skip
 
 
 def _add_scope(to: Parser) -> None:
@@ -238,6 +280,7 @@ def _add_planning(to: Parser) -> None:
     to.add_argument("--take-over", action="append", default=[], metavar="OWNER", help="take this owner's objects")
     _add_allow(to)
     _add_scope(to)
+    _add_changed(to)
 
 
 def _add_allow(to: Parser) -> None:
@@ -247,6 +290,7 @@ def _add_allow(to: Parser) -> None:
 
 def _add_running(to: Parser) -> None:
     to.add_argument("--plan", metavar="FILE", help="apply exactly this saved plan")
+    to.add_argument("--reviewed", metavar="FILE", help="do nothing that is not in this saved plan; exit 4 otherwise")
     to.add_argument("--yes", action="store_true", help="do not ask")
     to.add_argument("--report", metavar="FILE", help="write the report here, whatever happens")
     to.add_argument("--journal", metavar="FILE", help="default: .reconciler/journal/…")
@@ -259,6 +303,13 @@ def _variable(text: str) -> tuple[str, str]:
     if not name or not equals:
         raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
     return name, value
+
+
+def _not_empty(text: str) -> str:
+    """An empty variable of a script must not mean that the flag was not given."""
+    if not text:
+        raise argparse.ArgumentTypeError("it is empty")
+    return text
 
 
 def _positive(kind: type[int] | type[float]) -> Callable[[str], int | float]:

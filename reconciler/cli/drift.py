@@ -5,14 +5,17 @@ from __future__ import annotations
 import argparse
 
 from reconciler.cli.exits import CHANGES, OK
-from reconciler.cli.formats import plan_as
+from reconciler.cli.formats import documented, plan_as
 from reconciler.cli.output import Output
 from reconciler.cli.requests import planned
 from reconciler.render import text
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    made = planned(args, out)
+    out.ending.claim(args)
+    with documented(args.format, out):
+        made = planned(args, out)
+    out.made(made)
     out.result(plan_as(made, args.format, out, text.DRIFT))
     seen = all(catalog.complete for catalog in made.catalogs.values())
     return OK if seen and not made.has_changes and not made.orphans else CHANGES

@@ -1,37 +1,152 @@
-"""--format: plans, reports and diagnostics as what was asked for."""
+"""--format: plans, reports, journals and diagnostics as what was asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from reconciler import app
+from reconciler.cli.arguments import DOCUMENTS
 from reconciler.cli.output import Output
+from reconciler.model.desired import Desired
 from reconciler.model.diagnostic import Diagnostic
 from reconciler.model.plan import Plan
+from reconciler.model.run_record import JournalRecord
 from reconciler.render import as_json, text
 
 
 def plan_as(made: Plan, how: str, out: Output, title: str = text.NO_CHANGES) -> str:
-    return as_json.plan_json(made) if how == "json" else text.plan_text(made, out.color, title, out.width)
+    drift = title == text.DRIFT
+    match how:
+        case "json":
+            return as_json.plan_json(made)
+        case "markdown":
+            from reconciler.render.markdown import plan_markdown
+
+            return plan_markdown(made, title, out.told)
+        case "sarif":
+            from reconciler.render.sarif import plan_sarif
+
+            return plan_sarif(made, app.code_titles(), out.told, drift)
+        case "junit":
+            from reconciler.render.junit import plan_junit
+
+            return plan_junit(made, drift)
+        case "html":
+            from reconciler.render.plan_page import plan_page
+
+            return plan_page(made, title)
+    return text.plan_text(made, out.color, title, out.width)
 
 
 def report_as(report: Any, how: str, source: Path) -> str:
     """A saved report that cannot be shown as text is none, so it is not passed on as JSON either."""
+    from reconciler.render.ran import run_of_report
+
     try:
-        shown = text.report_text(report)
-    except (KeyError, TypeError, AttributeError) as error:
+        shown, run = text.report_text(report), run_of_report(report)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise app.Failure(f"{source} is not a report of this program: it is malformed") from error
-    return as_json.dumped(report) if how == "json" else shown
+    match how:
+        case "json":
+            return as_json.dumped(report)
+        case "html":
+            from reconciler.render.run_page import run_page
+
+            return run_page("Report", [run])
+        case "markdown":
+            from reconciler.render.markdown_run import report_markdown
+
+            return report_markdown(run)
+        case "sarif":
+            from reconciler.render.sarif import run_sarif
+
+            return run_sarif([run])
+        case "junit":
+            from reconciler.render.junit import run_junit
+
+            return run_junit([run])
+    return shown
 
 
-def diagnostics_as(found: Sequence[Diagnostic], documents: int, how: str) -> str:
+def journal_as(journal: JournalRecord, how: str) -> str:
+    from reconciler.render.ran import runs_of_journal
+
+    runs = runs_of_journal(journal)
+    match how:
+        case "json":
+            return as_json.dumped(journal.to_json())
+        case "html":
+            from reconciler.render.run_page import run_page
+
+            return run_page("Journal", runs)
+        case "markdown":
+            from reconciler.render.markdown_run import journal_markdown
+
+            return journal_markdown(runs, journal.unreadable)
+        case "sarif":
+            from reconciler.render.sarif import run_sarif
+
+            return run_sarif(runs)
+        case "junit":
+            from reconciler.render.junit import run_junit
+
+            return run_junit(runs)
+    from reconciler.render.ran_text import journal_text
+
+    return journal_text(runs, journal.unreadable)
+
+
+def diagnostics_as(found: Sequence[Diagnostic], documents: int, how: str, files: Iterable[str] = ()) -> str:
     if how == "json":
         return as_json.diagnostics_json(found, documents)
+    if how in DOCUMENTS:
+        return _document(found, how, documents, files)
     errors = sum(1 for d in found if d.severity == "error")
     counts = (_count(documents, "document"), _count(errors, "error"), _count(len(found) - errors, "warning"))
     return text.diagnostics_text(found) + f"{', '.join(counts)}\n"
+
+
+@contextmanager
+def documented(how: str, out: Output) -> Iterator[None]:
+    """A plan that could not be made leaves a document too, with the diagnostics: CI uploads it either way."""
+    try:
+        yield
+    except app.Failure as error:
+        if how in DOCUMENTS:
+            found = [out.cleaned(d) for d in error.diagnostics]
+            out.result(_document(found, how, message=out.redactor.text(error.message)))
+        raise
+
+
+def _document(
+    found: Sequence[Diagnostic],
+    how: str,
+    documents: int | None = None,
+    files: Iterable[str] = (),
+    message: str = "",
+) -> str:
+    """`message`: why there is no plan."""
+    if how == "markdown":
+        from reconciler.render.markdown_parts import diagnostics_markdown
+
+        return diagnostics_markdown(found, documents, message)
+    if how == "sarif":
+        from reconciler.render.sarif import diagnostics_sarif
+
+        return diagnostics_sarif(found, app.code_titles(), message)
+    from reconciler.render.junit import diagnostics_junit
+
+    return diagnostics_junit(found, files, message)
+
+
+def files_of(desired: Desired) -> set[str]:
+    """Those that declare something."""
+    found = {spec.source.file for spec in desired.catalogs.values()}
+    found |= {n.source.file for by_id in desired.namespaces.values() for n in by_id.values()}
+    return found | {t.source.file for by_id in desired.tables.values() for t in by_id.values()}
 
 
 def _count(number: int, noun: str) -> str:

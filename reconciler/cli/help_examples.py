@@ -10,11 +10,12 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "validate": (
         ("all files of a folder", "reconciler validate manifests/"),
-        ("for a program", "reconciler validate manifests/ --format json"),
+        ("for code scanning", "reconciler validate manifests/ --format sarif"),
     ),
     "plan": (
         ("everything", "reconciler plan manifests/"),
         ("one namespace, and save the plan", "reconciler plan manifests/ --target 'vision.**' -o plan.json"),
+        ("as a comment on a pull request", "reconciler plan manifests/ --format markdown"),
         ("in a script: exit 2 when there is something to do", "reconciler plan manifests/ --detailed-exitcode"),
         ("delete what no manifest declares any more", "reconciler plan manifests/ --prune"),
     ),
@@ -34,7 +35,12 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "show": (
         ("a saved plan", "reconciler show plan.json"),
-        ("a report", "reconciler show report.json"),
+        ("a report, as a page", "reconciler show report.json --format html"),
+        ("what a run did that was killed", "reconciler show .reconciler/journal/JOURNAL.jsonl"),
+    ),
+    "graph": (
+        ("what waits for what in a plan, for a document", "reconciler graph --plan plan.json --format mermaid"),
+        ("the manifests of one namespace", "reconciler graph manifests/ --target 'vision.**' --format svg"),
     ),
     "pipeline": (("check the rows", "reconciler pipeline verify manifests/"),),
     "pipeline verify": (

@@ -6,19 +6,32 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TextIO
 
 from reconciler.app import Failure, Redactor, Session
+from reconciler.cli.ending import Ending
+from reconciler.cli.json_log import Handler, JsonLog, said
 from reconciler.model.diagnostic import Diagnostic
-from reconciler.render.safe_text import safe_lines
+from reconciler.model.plan import Plan
+from reconciler.render.safe_text import bounded, safe_lines
 from reconciler.render.text import diagnostics_text
 
 
 class Output:
-    def __init__(self, debug: bool = False, color: str = "auto") -> None:
+    """`log` is there when stderr is for programs."""
+
+    def __init__(self, debug: bool = False, color: str = "auto", log: JsonLog | None = None) -> None:
         self.debug = debug
         self._color = color
         self.session = Session(self.say)
+        self.told: list[Diagnostic] = []
+        """Without secrets, for formats that carry diagnostics beside a plan."""
+        self.ending = Ending(self.say, self.redactor.text)
+        self._log = log
+        if log is not None:
+            log.clean = self.redactor.value
+            self.session.tell = log.tell
 
     @property
     def redactor(self) -> Redactor:
@@ -55,17 +68,49 @@ class Output:
 
     def say(self, text: str) -> None:
         """One message to a person."""
+        level, event, message = said(text)
+        if level == "error":
+            self.ending.problems.append(message)
+        if self._log is not None:
+            self._log.tell(level, event, message)
+            return
         shown = safe_lines(self.redactor.text(text))
         _put(sys.stderr, (_marked(shown) if self._colored(sys.stderr) else shown) + "\n")
 
+    def made(self, plan: Plan) -> None:
+        """The plan of this run, for those who learn of it afterwards."""
+        self.ending.plan = plan
+        if self._log is not None:
+            self._log.context["plan_id"] = plan.plan_id
+
+    def ended(self, code: int) -> None:
+        """The last thing that is said. Whoever reads the log for programs need not know the exit codes by heart."""
+        run = self.ending.write(code)
+        if self._log is not None:
+            level = "info" if run.succeeded else "error"
+            told = {"command": run.command, "outcome": run.outcome, "exit_code": code, "seconds": round(run.seconds, 3)}
+            self._log.tell(level, "run_ended", f"{run.command}: {run.outcome}, exit code {code}", told)
+
     def diagnostics(self, found: Sequence[Diagnostic]) -> None:
-        _put(sys.stderr, self.redactor.text(diagnostics_text(found)))
+        self.told += map(self.cleaned, found)
+        errors = [d for d in found if d.severity == "error"]
+        self.ending.problems += [f"{d.source}: {bounded(d.message)} [{d.code}]; {bounded(d.hint)}" for d in errors]
+        if self._log is None:
+            _put(sys.stderr, self.redactor.text(diagnostics_text(found)))
+            return
+        for one in found:
+            fields = {k: v for k, v in one.to_json().items() if k not in ("severity", "message")}
+            self._log.tell(one.severity, "diagnostic", bounded(one.message), {**fields, "hint": bounded(one.hint)})
+
+    def cleaned(self, found: Diagnostic) -> Diagnostic:
+        clean = self.redactor.text
+        return replace(found, message=clean(found.message), hint=clean(found.hint))
 
     def set_up_logging(self, level: str) -> None:
         """All loggers, those of libraries included, go through the redactor."""
         from reconciler.app import RedactingFormatter
 
-        handler = logging.StreamHandler(sys.stderr)
+        handler: logging.Handler = logging.StreamHandler(sys.stderr) if self._log is None else Handler(self._log)
         handler.setLevel(level.upper())  # Some libraries set their own logger to INFO.
         handler.setFormatter(RedactingFormatter(self.redactor, "%(levelname)s %(name)s: %(message)s"))
         logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
@@ -74,7 +119,11 @@ class Output:
     def traceback(self, error: BaseException) -> None:
         import traceback
 
-        _put(sys.stderr, self.redactor.text("".join(traceback.format_exception(error))))
+        text = "".join(traceback.format_exception(error))
+        if self._log is not None:
+            self._log.tell("error", "traceback", f"{type(error).__name__}: {error}", {"traceback": text})
+        else:
+            _put(sys.stderr, self.redactor.text(text))
 
 
 _COLORS = {"error": "1;31", "internal error": "1;31", "warning": "33", "note": "36"}

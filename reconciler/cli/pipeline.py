@@ -78,7 +78,7 @@ def _give(shown: str, args: argparse.Namespace, out: Output) -> None:
 
 def _data_steps(args: argparse.Namespace, out: Output) -> int:
     """As `apply` does it: the plan, then the report, with its exit codes."""
-    file = ReportFile(args.report, out.say)
+    file = ReportFile(args.report, out.say, out.ending.reported)
     if not args.dry_run:
         file.claim(args.paths)
     try:
@@ -86,6 +86,7 @@ def _data_steps(args: argparse.Namespace, out: Output) -> int:
     except app.Failure as error:
         file.write(Report("", error.outcome, (), out.redactor.text(error.summary)))
         raise
+    out.made(made)
     out.diagnostics(warnings)
     if args.format == "text" or args.dry_run:
         out.result(

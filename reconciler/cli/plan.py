@@ -7,17 +7,18 @@ from pathlib import Path
 
 from reconciler import app
 from reconciler.cli.exits import CHANGES, OK, REFUSED
-from reconciler.cli.formats import plan_as
+from reconciler.cli.formats import documented, plan_as
 from reconciler.cli.output import Output
 from reconciler.cli.requests import planned
 from reconciler.render import as_json
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    made = planned(args, out)
-    if args.output is not None:
-        app.write_file(Path(args.output), as_json.plan_json(made))
-        app.warn_of_literals(out.session, args.output)
+    with documented(args.format, out):
+        made = planned(args, out)
+        if args.output is not None:
+            app.write_file(Path(args.output), as_json.plan_json(made))
+            app.warn_of_literals(out.session, args.output)
     out.result(plan_as(made, args.format, out))
     if made.refused_by_policy is not None:
         return REFUSED

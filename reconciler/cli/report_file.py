@@ -13,9 +13,13 @@ from reconciler.render import as_json
 class ReportFile:
     """`lost`: the report could not be written at the end, although the file could be at the start."""
 
-    def __init__(self, path: str | None, say: Callable[[str], None]) -> None:
+    def __init__(
+        self, path: str | None, say: Callable[[str], None], told: Callable[[Report], None] = lambda report: None
+    ) -> None:
+        """`told`: who else wants the report, whether or not there is a file."""
         self._path = None if path is None else Path(path)
         self._say = say
+        self._told = told
         self.lost = False
 
     def claim(self, inputs: Iterable[str]) -> None:
@@ -25,13 +29,17 @@ class ReportFile:
         if path is None:
             return
         for name in inputs:
-            if _is_read(path, Path(name)):
+            if is_read(path, Path(name)):
                 raise app.Failure(f"--report {path} would overwrite what is read from {name}: choose another file")
         app.claim_report(path)
         self._path = path
 
     def write(self, report: Report) -> None:
         """What was applied stays applied: a failure is told, and kept in `lost`."""
+        self._write(report)
+        self._told(report)
+
+    def _write(self, report: Report) -> None:
         if self._path is None:
             return
         try:
@@ -41,7 +49,7 @@ class ReportFile:
             self._say(f"error: the report was not written: {error.message}; the outcome is {report.outcome}")
 
 
-def _is_read(path: Path, source: Path) -> bool:
+def is_read(path: Path, source: Path) -> bool:
     """The same file, or a manifest in a folder of manifests."""
     try:
         target, read = path.resolve(), source.resolve()

@@ -10,7 +10,16 @@ from reconciler.model.plan import Plan
 
 
 def reading(args: argparse.Namespace) -> app.Reading:
-    return app.Reading(dict(args.var))
+    """`--no-resolve` is a flag of `validate` alone."""
+    return app.Reading(
+        dict(args.var),
+        environment=args.env or "",
+        changed_since=getattr(args, "changed_since", None) or "",
+        catalogs_from=tuple(args.catalogs_from),
+        env_allow=tuple(args.env_allow),
+        file_root=tuple(args.file_root),
+        resolve=not getattr(args, "no_resolve", False),
+    )
 
 
 def spark(args: argparse.Namespace) -> app.SparkOptions:

@@ -1,4 +1,4 @@
-"""`reconciler show`: a saved plan or report."""
+"""`reconciler show`: a saved plan, a report or a journal."""
 
 from __future__ import annotations
 
@@ -7,19 +7,23 @@ from pathlib import Path
 
 from reconciler import app
 from reconciler.cli.exits import OK
-from reconciler.cli.formats import plan_as, report_as
+from reconciler.cli.formats import journal_as, plan_as, report_as
 from reconciler.cli.output import Output
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
     file = Path(args.file)
+    journal = app.saved_journal(file)
+    if journal is not None:
+        out.result(journal_as(journal, args.format))
+        return OK
     value = app.read_json(file)
     if app.is_report(value):
         out.result(report_as(value, args.format, file))
     elif not isinstance(value, dict) or "steps" not in value:
         raise app.Failure(
-            f"{file} is neither a plan nor a report: give a file that `reconciler plan -o FILE` or "
-            "`reconciler apply --report FILE` wrote"
+            f"{file} is neither a plan, nor a report, nor a journal: give a file that `reconciler plan -o FILE`, "
+            "`reconciler apply --report FILE` or the journal of `apply` wrote"
         )
     else:
         out.result(plan_as(app.saved_plan(file), args.format, out))

@@ -6,7 +6,7 @@ import argparse
 
 from reconciler import app
 from reconciler.cli.exits import ERROR, OK, REFUSED
-from reconciler.cli.formats import diagnostics_as
+from reconciler.cli.formats import diagnostics_as, files_of
 from reconciler.cli.output import Output
 from reconciler.cli.requests import reading
 from reconciler.model.diagnostic import has_errors, tidy
@@ -16,5 +16,6 @@ def run(args: argparse.Namespace, out: Output) -> int:
     loaded = app.validate(args.paths, reading(args))
     wrong = has_errors(loaded.diagnostics)
     against = [] if wrong else app.against_policy(loaded, reading(args))
-    out.result(diagnostics_as(tidy([*loaded.diagnostics, *against]), loaded.documents, args.format))
+    found = tidy([*loaded.diagnostics, *against])
+    out.result(diagnostics_as(found, loaded.documents, args.format, files_of(loaded.desired)))
     return ERROR if wrong else REFUSED if has_errors(against) else OK

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+from reconciler.model.ident import Ident
 
 NO_DATA_PLANE = "it moves table data, which takes Spark"
 
@@ -22,3 +25,5 @@ class PlanOptions:
     """What rules of a policy may be limited to."""
     today: str = ""
     """An ISO date, for the waivers: they hold up to a day. Without it none holds."""
+    only: Mapping[str, frozenset[Ident]] | None = None
+    """By catalog, the identifiers that the run is about, declared or not; None means all of them."""

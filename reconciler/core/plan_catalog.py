@@ -21,6 +21,7 @@ from reconciler.core.plan_namespace import plan_namespace
 from reconciler.core.plan_places import Places, leaving, nowhere, taken
 from reconciler.core.plan_renames import later_names, move_block, namespace_renames
 from reconciler.core.plan_table import Shared, new_location, plan_table
+from reconciler.core.selection import selected_in, selects_all
 from reconciler.core.world import World
 from reconciler.model.capabilities import Capabilities, is_container, is_service_level
 from reconciler.model.change import RenameNamespace, RenameTable
@@ -89,7 +90,7 @@ class _Planner:
         """Old names: what still has one waits for its rename and is not an orphan, nor is anything below it."""
         self.stuck: dict[Ident, Block] = {}
         """Old names whose rename is held back: deleting them now would lose the object that is to be renamed."""
-        self.selected = matcher(options.targets) if options.targets else lambda _: True
+        self.selected = selected_in(options, spec.name)
         self.ignored = matcher(management.ignore)
 
     def run(self) -> CatalogPlan:
@@ -110,7 +111,7 @@ class _Planner:
 
     def _with_ancestors(self, namespaces: list[DesiredNamespace], tables: list[DesiredTable]) -> list[DesiredNamespace]:
         """The selected namespaces and those that selected objects live in and that are not there yet."""
-        if not self.options.targets:
+        if selects_all(self.options):
             return namespaces
         needed: set[Ident] = set()
         for ident in [n.ident for n in namespaces] + [t.ident for t in tables]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from reconciler.core.draft import Block, Context, Draft, Drafter
 from reconciler.core.ownership import delete_block
+from reconciler.core.selection import outside
 from reconciler.core.text import listing, plural
 from reconciler.core.world import World
 from reconciler.model.change import DeregisterTable, DropNamespace
@@ -65,7 +66,8 @@ def plan_namespace_delete(context: Context, world: World, snapshot: Snapshot, re
     if block is None and found.state.lasting:
         block = Block("", found.state.lasting, "unsupported")
     if block is None and inside:
-        block = Block(NOT_EMPTY, f"it still holds {listing(inside)}, and nothing is ever dropped with its content")
+        why = f"it still holds {listing(inside)}, and nothing is ever dropped with its content"
+        block = Block(NOT_EMPTY, why + outside(context.options, context.catalog, [(*removal.ident, n) for n in inside]))
     d = Drafter(context, removal.source, found, removal.allow | context.options.allow, block)
     word, reason = None, removal.reason
     if context.capabilities.drop_needs_allow:

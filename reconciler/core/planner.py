@@ -9,7 +9,6 @@ from dataclasses import replace
 from reconciler import __version__
 from reconciler.core.draft import Draft
 from reconciler.core.errors import InternalError, PlanError
-from reconciler.core.globs import matcher
 from reconciler.core.goal import unmet, unshown
 from reconciler.core.options import PlanOptions
 from reconciler.core.order import number
@@ -17,6 +16,7 @@ from reconciler.core.plan_catalog import CatalogPlan, plan_catalog
 from reconciler.core.plan_renames import earlier_names, later_names, namespace_renames
 from reconciler.core.plan_table import Shared
 from reconciler.core.policy import judge_plan
+from reconciler.core.selection import left_out, selected_in
 from reconciler.core.shared import declared_twice, followers, in_turn, left_to_others
 from reconciler.core.simulate import check
 from reconciler.model.capabilities import Capabilities, is_container
@@ -63,8 +63,7 @@ def _make_plan(
     capabilities: Mapping[str, Capabilities],
     options: PlanOptions,
 ) -> Plan:
-
-    selected = matcher(options.targets) if options.targets else lambda _: True
+    selected = {name: selected_in(options, name) for name in snapshots}
     follows = followers(desired, snapshots, capabilities, selected)
     twice = declared_twice(desired, follows)
     snapshots = left_to_others(desired, snapshots, follows)
@@ -84,7 +83,8 @@ def _make_plan(
         ]
         kept = held | frozenset(plans[name].stale)
         owner = desired.catalogs[name].management.owner
-        return unmet(declared, end, held, selected) or unshown(declared, end, kept, selected, capabilities[name], owner)
+        asked = selected[name]
+        return unmet(declared, end, held, asked) or unshown(declared, end, kept, asked, capabilities[name], owner)
 
     for name in sorted(snapshots):
         shared[name] |= {k.ident: _shared(plans[of.catalog], of) for k, of in follows.items() if k.catalog == name}
@@ -109,6 +109,7 @@ def _make_plan(
         summarize(steps),
         judged.findings,
         judged_on=judged.on,
+        left_out=left_out(desired, plans, options, steps),
     )
     return with_id(plan)
 

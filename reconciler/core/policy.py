@@ -52,7 +52,7 @@ def judge_plan(
     snapshots: Mapping[str, Snapshot],
     capabilities: Mapping[str, Capabilities],
     steps: Sequence[Step],
-    selected: Callable[[Ident], bool],
+    selected: Mapping[str, Callable[[Ident], bool]],
     environment: str | None,
     today: str,
 ) -> Judged:
@@ -60,7 +60,7 @@ def judge_plan(
     if not desired.policies:
         return Judged()
     touched = {s.key for s in steps}
-    covered = [o for o in objects_of(desired, snapshots) if selected(o.ident) or key_of(o) in touched]
+    covered = [o for o in objects_of(desired, snapshots) if selected[o.catalog](o.ident) or key_of(o) in touched]
     found = [
         *_of_catalogs(desired, [desired.catalogs[n] for n in snapshots], environment),
         *breaches(desired, covered, capabilities, environment, live=_live(snapshots)),

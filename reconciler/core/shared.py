@@ -30,14 +30,14 @@ def followers(
     desired: Desired,
     snapshots: Mapping[str, Snapshot],
     capabilities: Mapping[str, Capabilities],
-    selected: Callable[[Ident], bool],
+    selected: Mapping[str, Callable[[Ident], bool]],
 ) -> dict[ObjectKey, ObjectKey]:
     out: dict[ObjectKey, ObjectKey] = {}
     first: dict[str, ObjectKey] = {}
     for name in sorted(snapshots) if len(snapshots) > 1 else ():
         live = snapshots[name].tables
         for ident, want in sorted(desired.tables.get(name, {}).items()):
-            if want.absent or not selected(ident):
+            if want.absent or not selected[name](ident):
                 continue
             found = live.get(ident) or (live.get(want.renamed_from) if want.renamed_from else None)
             place = _place(want, found, capabilities[name])

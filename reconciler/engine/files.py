@@ -49,6 +49,18 @@ def claim(path: Path, text: str) -> None:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
 
 
+def text_to_replace(path: Path) -> str:
+    """What the file holds, empty if there is none. Raises OSError when `write_atomically` could not replace it. Changes
+    nothing: until there is something new to say, what is there stays true."""
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if path.exists() and not path.is_file():
+        return ""
+    with tempfile.TemporaryFile(dir=path.resolve().parent):
+        pass
+    return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+
+
 def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)

@@ -20,13 +20,17 @@ def unknown_catalog(desired: Desired, wanted: Sequence[str]) -> str | None:
     return None
 
 
-def unmatched_target(targets: Sequence[str], desired: Desired, snapshots: Mapping[str, Snapshot]) -> str | None:
-    """What is wrong with --target, or None. A target may name something declared or something live."""
+def unmatched_target(
+    targets: Sequence[str], desired: Desired, snapshots: Mapping[str, Snapshot], unread: Iterable[str] = ()
+) -> str | None:
+    """What is wrong with --target, or None. A target may name something declared or something live. `unread`: catalogs
+    that were not looked at, because nothing about them changed."""
     if not targets:
         return None
     idents: set[Ident] = set()
-    for name, snapshot in snapshots.items():
+    for name in (*snapshots, *unread):
         idents |= {*desired.namespaces.get(name, ()), *desired.tables.get(name, ())}
+    for snapshot in snapshots.values():
         idents |= {*snapshot.namespaces, *snapshot.tables}
     for target in targets:
         if not any(matches(target, ident) for ident in idents):

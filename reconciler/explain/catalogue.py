@@ -66,7 +66,7 @@ def _entry(code: str, kind: Kind, value: Mapping[str, Any]) -> Explanation:
         _example(value.get("bad")),
         _example(value.get("good")),
         value.get("not_run", ""),
-        Setting(value.get("alone", False), paths, encoding, tuple(value.get("also", ()))),
+        Setting(value.get("alone", False), paths, encoding, tuple(value.get("also", ())), value.get("environment", {})),
         _names(code, kind),
     )
 

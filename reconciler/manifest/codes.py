@@ -43,6 +43,12 @@ CODES: Final[dict[str, str]] = {
     "M302": "undefined environment variable",
     "M303": "file of a reference cannot be read",
     "M304": "reference in a place where it cannot be used",
+    # M31x: what the manifests of others may not do
+    "M310": "environment variable that may not be used",
+    "M311": "file that may not be read",
+    "M312": "catalog document that is not used",
+    "M313": "catalog that is declared elsewhere only",
+    "M314": "link that leads out of the manifests",
     # M4xx: rules inside and across documents
     "M400": "duplicate object",
     "M401": "duplicate catalog",
@@ -120,6 +126,28 @@ CODES: Final[dict[str, str]] = {
     "M495": "unknown function",
     # M46x: maintenance of a table
     "M460": "cleanup of versions that may still be read",
+    # M50x: defaults
+    "M500": "duplicate defaults",
+    "M501": "defaults that no object gets",
+    "M502": "two defaults for one key",
+    "M503": "key of tables in defaults of namespaces only",
+    "M504": "kind not written out",
+    # M51x: overlays
+    "M510": "environment name not possible",
+    "M511": "unknown environment",
+    "M512": "overlay document that changes nothing",
+    "M513": "two overlay documents for one document",
+    "M514": "added document is there already",
+    "M515": "removed key is not there",
+    # M52x: variables
+    "M520": "variable given twice",
+    "M521": "variable of the command line is not used",
+    # M53x: git
+    "M530": "git failed",
+    "M531": "not a git repository",
+    "M532": "unknown git revision",
+    "M533": "no common history with a git revision",
+    "M534": "file that this git repository does not hold",
     # M54x: policies and waivers
     "M540": "duplicate policy",
     "M541": "pattern that cannot be used",

@@ -6,17 +6,23 @@ import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 
+from reconciler.manifest.limits import leads_out
 from reconciler.model.diagnostic import Diagnostic, Source
 
 SUFFIXES = (".yaml", ".yml")
 SKIPPED_FOLDERS = frozenset({"overlays"})
 
 
-def find(paths: Sequence[str], diagnostics: list[Diagnostic]) -> Iterator[str]:
-    """A file is read whatever its suffix; a folder recursively. Symbolic links are followed, each real folder once."""
+def find(
+    paths: Sequence[str], diagnostics: list[Diagnostic], skipped: list[str] | None = None, inside: bool = False
+) -> Iterator[str]:
+    """A file is read whatever its suffix; a folder recursively. Symbolic links are followed, each real folder once;
+    with `inside`, one that leads out of the paths is an error: an error in what it leads to would show parts of it.
+    `skipped` gets the folders that are not looked into, but for hidden ones."""
+    skipped = [] if skipped is None else skipped
     seen_files: set[tuple[int, int]] = set()
     for path in paths:
-        for file in _expand(path, diagnostics):
+        for file in _expand(path, diagnostics, skipped):
             try:
                 status = os.stat(file)
             except OSError as error:
@@ -27,6 +33,10 @@ def find(paths: Sequence[str], diagnostics: list[Diagnostic]) -> Iterator[str]:
             seen_files.add((status.st_dev, status.st_ino))
             if not stat.S_ISREG(status.st_mode) and file != path:
                 diagnostics.append(Diagnostic(Source(file), "M117", "error", f"{file} is not a regular file"))
+                continue
+            if inside and leads_out(file, path):
+                message = f"{file} is reached by a link that leads out of the manifests"
+                diagnostics.append(Diagnostic(Source(file), "M314", "error", message, "put the file itself there"))
                 continue
             yield file
 
@@ -40,7 +50,7 @@ def read(file: str, diagnostics: list[Diagnostic]) -> bytes | None:
         return None
 
 
-def _expand(path: str, diagnostics: list[Diagnostic]) -> Iterable[str]:
+def _expand(path: str, diagnostics: list[Diagnostic], skipped: list[str]) -> Iterable[str]:
     try:
         status = os.stat(path)
     except FileNotFoundError:
@@ -52,10 +62,10 @@ def _expand(path: str, diagnostics: list[Diagnostic]) -> Iterable[str]:
         return []
     if not stat.S_ISDIR(status.st_mode):
         return [path]
-    return _walk(path, {(status.st_dev, status.st_ino)}, diagnostics)
+    return _walk(path, {(status.st_dev, status.st_ino)}, diagnostics, skipped)
 
 
-def _walk(folder: str, seen: set[tuple[int, int]], diagnostics: list[Diagnostic]) -> Iterator[str]:
+def _walk(folder: str, seen: set[tuple[int, int]], diagnostics: list[Diagnostic], skipped: list[str]) -> Iterator[str]:
     """`seen` ends symbolic link loops."""
     try:
         names = sorted(os.listdir(folder))
@@ -73,9 +83,11 @@ def _walk(folder: str, seen: set[tuple[int, int]], diagnostics: list[Diagnostic]
                 diagnostics.append(_unreadable(path, error))
             continue
         if stat.S_ISDIR(status.st_mode):
-            if name not in SKIPPED_FOLDERS and (status.st_dev, status.st_ino) not in seen:
+            if name in SKIPPED_FOLDERS:
+                skipped.append(path)
+            elif (status.st_dev, status.st_ino) not in seen:
                 seen.add((status.st_dev, status.st_ino))
-                yield from _walk(path, seen, diagnostics)
+                yield from _walk(path, seen, diagnostics, skipped)
         elif name.endswith(SUFFIXES):
             yield path
 

@@ -8,16 +8,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reconciler.manifest import files
+from reconciler.manifest.base_catalogs import take_catalogs
 from reconciler.manifest.columns import Columns
 from reconciler.manifest.convert import convert
 from reconciler.manifest.cross_rules import CapabilitiesOf, check
+from reconciler.manifest.identity import Key, identity
+from reconciler.manifest.layers import Layered
+from reconciler.manifest.limits import UNLIMITED, Limits
+from reconciler.manifest.overlay import folders
 from reconciler.manifest.plugin_options import PluginTypes
+from reconciler.manifest.prepare import OWN, SHARED, File, Prepared, opened, prepare
 from reconciler.manifest.problem import Path, Problem, Problems, TooMany
 from reconciler.manifest.prune import without_refused
 from reconciler.manifest.registry import CatalogEntry, Entry, PolicyEntry, Registry
@@ -27,13 +33,15 @@ from reconciler.manifest.sql_at_run import SqlProblems, check_sql_at_run
 from reconciler.manifest.substitute import mentions_reference, substitute
 from reconciler.manifest.variables import MAX_EXPANSION, Resolver
 from reconciler.manifest.yaml_careful import Flaw
-from reconciler.manifest.yaml_reader import Document, documents
+from reconciler.manifest.yaml_reader import Document
 from reconciler.manifest.yaml_scalars import Value
-from reconciler.manifest.yaml_text import decode
 from reconciler.model.collector import collection_paused
 from reconciler.model.desired import CatalogSpec, Desired, DesiredNamespace, DesiredTable
 from reconciler.model.diagnostic import Diagnostic, Source, has_errors, tidy
 from reconciler.model.policy import Policy
+
+if TYPE_CHECKING:
+    from reconciler.manifest.affected import Changed
 
 
 @dataclass(frozen=True)
@@ -42,8 +50,14 @@ class Loaded:
     """Best effort when there are errors: never act on it then."""
     diagnostics: list[Diagnostic]
     documents: int
+    variables: frozenset[str] = frozenset()
+    """Those that a document refers to, or gives a value."""
+    changed: Changed | None = None
+    """What the run is about, when it is about what changed since a revision."""
 
 
+Read = tuple[Sequence[str], list[str], list[str], str]
+"""The paths as given, the files of the base and of the overlay, and the environment."""
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
@@ -56,20 +70,82 @@ def load(
     sql_problems: SqlProblems | None = None,
     plugins: PluginTypes | None = None,
     environ: Mapping[str, str] | None = None,
+    environment: str = "",
+    changed_since: str = "",
+    limits: Limits = UNLIMITED,
+    catalogs_from: Sequence[str] = (),
 ) -> Loaded:
     """Reads files and folders. Nothing is raised for bad input: everything wrong is a diagnostic."""
-    loader = _Loader(Resolver(variables, environ), plugins or PluginTypes())
+    plugins = plugins or PluginTypes()
+    loader = _Loader(Resolver(variables, environ, limits=limits), plugins)
     with collection_paused():
-        return _load(loader, paths, capabilities_of, sql_problems)
+        base = None
+        if catalogs_from:
+            base = _Loader(Resolver(variables, environ, limits=Limits(resolve=limits.resolve)), plugins)
+            _read(base, catalogs_from, environment)
+            base.finish()
+        read = _read(loader, paths, environment, inside=base is not None)
+        loader.finish()
+        if base is not None:
+            loader.take_catalogs(base, ", ".join(catalogs_from))
+        loaded = _checked(loader, paths, capabilities_of, sql_problems)
+        return _limited(loaded, loader, changed_since, read) if changed_since and paths else loaded
 
 
-def _load(
+def warnings_of_changed(loaded: Loaded) -> list[Diagnostic]:
+    """Without the warnings about files that nobody touched, when the run is about what changed. Errors always stay."""
+    changed = loaded.changed
+    if changed is None:
+        return loaded.diagnostics
+    stores = (loaded.desired.namespaces, loaded.desired.tables)
+    objects = [o for store in stores for n, found in store.items() for i, o in found.items() if i in changed.only[n]]
+    files_ = changed.files | {o.source.file for o in objects}
+    return [d for d in loaded.diagnostics if d.severity == "error" or d.source.file in files_]
+
+
+def _limited(loaded: Loaded, loader: _Loader, revision: str, read: Read) -> Loaded:
+    from reconciler.manifest.affected import affected
+    from reconciler.manifest.changed_documents import Found, changed_documents
+    from reconciler.manifest.git import GitError
+
+    try:
+        changes = changed_documents(revision, Found(*read), loader.resolver.plain)
+    except GitError as error:
+        problem = Diagnostic(Source(read[0][0]), error.code, "error", error.message, error.hint)
+        return replace(loaded, diagnostics=tidy([*loaded.diagnostics, problem]))
+    return replace(loaded, changed=affected(changes, loaded.desired, loader.uses, loader.prepared.defaults))
+
+
+def _read(loader: _Loader, paths: Sequence[str], environment: str, inside: bool = False) -> Read:
+    overlays: list[str] = []
+    base = _opened(files.find(paths, loader.diagnostics, overlays, inside), loader)
+    changes = None
+    if environment:
+        given = paths[0] if paths else "."
+        found = folders(environment, overlays, given, loader.diagnostics)
+        changes = _opened(files.find(found, loader.diagnostics, inside=inside), loader)
+    loader.prepared = prepare(base, changes, loader.resolver)
+    loader.documents += loader.prepared.documents
+    loader.uses |= loader.prepared.uses
+    loader.asked |= {name for used in loader.uses.values() for name in used}
+    loader.resolver.asked.clear()
+    for file in base:
+        loader.read(file)
+    return paths, [f.sink.file for f in base], [f.sink.file for f in changes or ()], environment
+
+
+def _opened(names: Iterable[str], loader: _Loader) -> list[File]:
+    out = []
+    for name in names:
+        data = files.read(name, loader.diagnostics)
+        if data is not None:
+            out.append(opened(name, data, loader.diagnostics))
+    return out
+
+
+def _checked(
     loader: _Loader, paths: Sequence[str], capabilities_of: CapabilitiesOf | None, sql_problems: SqlProblems | None
 ) -> Loaded:
-    for file in files.find(paths, loader.diagnostics):
-        data = files.read(file, loader.diagnostics)
-        if data is not None:
-            loader.read(file, data)
     if not loader.documents and not loader.diagnostics:
         shown = ", ".join(paths) or "no path"
         loader.diagnostics.append(
@@ -87,7 +163,8 @@ def _load(
     desired = loader.desired()
     if not has_errors(loader.diagnostics):
         _check_policies(loader.registry, desired, capabilities_of)
-    return Loaded(desired, tidy(loader.diagnostics), loader.documents)
+    known = frozenset({*loader.asked, *loader.prepared.variables})
+    return Loaded(desired, tidy(loader.diagnostics), loader.documents, known)
 
 
 def _check_policies(registry: Registry, desired: Desired, capabilities_of: CapabilitiesOf | None) -> None:
@@ -108,27 +185,60 @@ class _Loader:
     columns: Columns = field(default_factory=Columns)
     digests: list[bytes] = field(default_factory=list)
     documents: int = 0
+    prepared: Prepared = field(default_factory=Prepared)
+    asked: set[str] = field(default_factory=set)
+    """Variables that a document refers to."""
+    uses: dict[Key, frozenset[str]] = field(default_factory=dict)
+    whole: bool = True
+    """No part of a file was passed over."""
+    catalog_digests: list[bytes] = field(default_factory=list)
+    catalog_files: set[str] = field(default_factory=set)
 
-    def read(self, file: str, data: bytes) -> None:
-        sink = Sink(file, self.diagnostics)
+    def take_catalogs(self, base: _Loader, where: str) -> None:
+        """Of what is wrong in `base` only what hides a catalog counts: the rest may be what the manifests put right."""
+        told = [d for d in base.diagnostics if d.source.file in base.catalog_files or d.code.startswith(("M1", "M51"))]
+        if not base.registry.catalogs and not has_errors(told):
+            told.append(Diagnostic(Source(where), "M102", "error", f"no Catalog document found in {where}"))
+        self.diagnostics += told
+        self.catalog_digests = base.catalog_digests
+        self.asked |= base.asked
+        take_catalogs(self.registry, base.registry, where)
+
+    def read(self, file: File) -> None:
+        sink = file.sink
         self.resolver.room = MAX_EXPANSION
-        text = decode(data)
-        references = "${" in text.text
-        for flaw in text.flaws:
-            sink.flaw(flaw)
-        for found in documents(text.text):
+        references = "${" in file.text
+        overlay = self.prepared.overlay
+        for found in file.documents():
             if isinstance(found, Flaw):
                 sink.flaw(found)
-            else:
+                self.whole = False
+            elif not file.was_prepared(found):
                 self.documents += 1
-                self._document(sink, found, references)
+                layered = found if overlay is None else overlay.applied(sink, found, self.resolver.plain)
+                self._document(sink, layered, references or layered is not found)
             if sink.full:
+                self.whole = False
                 return
 
-    def _document(self, sink: Sink, document: Document, references: bool) -> None:
+    def finish(self) -> None:
+        """After the documents of the base: those that the overlay adds, and what only the whole can tell."""
+        overlay = self.prepared.overlay
+        if overlay is not None:
+            for sink, document in overlay.new(OWN, self.resolver.plain):
+                self.resolver.room = MAX_EXPANSION
+                self._document(sink, document, True)
+            overlay.incomplete |= not self.whole
+            overlay.tell()
+        if self.prepared.defaults:
+            self.prepared.defaults.tell({*self.registry.catalogs, *self.registry.broken_catalogs}, self.whole)
+
+    def _document(self, sink: Sink, document: Document | Layered, references: bool) -> None:
         value = document.value
+        if isinstance(value, dict) and value.get("kind") == "Catalog":
+            self.catalog_files.add(sink.file)
         problems = Problems()
-        if document.was_careful:
+        if isinstance(document, Document) and document.was_careful:
             for flaw in document.careful().flaws:
                 sink.flaw(flaw)
             if document.careful().stopped:
@@ -137,8 +247,12 @@ class _Loader:
             if references and mentions_reference(value):
                 substituted = substitute(value, document.careful, self.resolver, problems)
                 problems.references_done()
+                problems.told(substituted.unknown)
                 settle(substituted, document.careful)
                 value = substituted.value
+                self._note(value)
+            if self.prepared.defaults:
+                document, value = self.prepared.defaults.applied(document, value)
             if accepts(value):
                 self._accept(sink, document, value, problems)
             else:
@@ -155,7 +269,19 @@ class _Loader:
         for problem in problems:
             sink.problem(document, problem)
 
-    def _accept(self, sink: Sink, document: Document, value: Any, problems: Problems) -> None:
+    def _note(self, value: Value) -> None:
+        """Which variables the document refers to."""
+        key = identity(value)
+        if self.resolver.asked and key is not None:
+            self.uses[key] = frozenset(self.resolver.asked)
+        self.asked |= self.resolver.asked
+        self.resolver.asked.clear()
+
+    def _accept(self, sink: Sink, document: Document | Layered, value: Any, problems: Problems) -> None:
+        if value["kind"] in SHARED:
+            message = "this kind is looked for in the text, and stands there in another spelling"
+            problems.append(Problem("M504", ("kind",), message, f"write kind: {value['kind']}"))
+            return
         if value["kind"] == "Catalog":
             refused = self.plugins.problems(value, document.careful)
             for problem in refused:
@@ -163,7 +289,8 @@ class _Loader:
             if refused:
                 self._remember_broken(value)
                 return
-        self.digests.append(hashlib.sha256(_ENCODER.encode(value).encode()).digest())
+        digests = self.catalog_digests if value["kind"] == "Catalog" else self.digests
+        digests.append(hashlib.sha256(_ENCODER.encode(value).encode()).digest())
         declared = convert(value, Source(sink.file, document.line, document.column), self.columns, problems)
 
         def report(problem: Problem) -> None:
@@ -204,7 +331,7 @@ class _Loader:
             }
         for name, found in sorted(self.registry.tables.items()):
             tables[name] = {i: e.declared for i, e in sorted(found.items()) if isinstance(e.declared, DesiredTable)}
-        digest = hashlib.sha256(b"".join(sorted(self.digests))).hexdigest()
+        digest = hashlib.sha256(b"".join(sorted([*self.digests, *self.catalog_digests]))).hexdigest()
         policies = tuple(entry.policy for _, entry in sorted(self.registry.policies.items()))
         places = self.registry.place if policies else None  # It keeps the text of the manifests.
         return Desired(catalogs, namespaces, tables, f"sha256:{digest}", policies, places)

@@ -23,6 +23,8 @@ class Problem:
     """Point at the key instead of the value."""
     offset: int = 0
     """Characters into the scalar, for a type string or a reference."""
+    missing: str = ""
+    """The key that is not there, when that is the problem."""
 
 
 MAX_PROBLEMS = 100

@@ -120,7 +120,7 @@ def _problems(error: Any, value: dict[str, Value], careful: Careful, rules: Rule
             yield _stands_alone(path, rule, value, kind.property)
         case "required":
             hint = f"add {kind.property}: …"
-            yield Problem("M204", path, f"{where} needs the key {kind.property!r}", hint)
+            yield Problem("M204", path, f"{where} needs the key {kind.property!r}", hint, missing=kind.property)
         case "enum" | "const" | "constant":
             yield _not_one_of(path, rule, None if _is_secret_place(rules, value, path) else node)
         case "minLength" | "minItems" | "minProperties":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reconciler.manifest.layers import Layered
 from reconciler.manifest.problem import MAX_PROBLEMS, Path, Problem
 from reconciler.manifest.yaml_careful import Flaw
 from reconciler.manifest.yaml_reader import Document
@@ -25,7 +26,15 @@ class Sink:
         source = Source(self.file, flaw.line, flaw.column)
         self._add(Diagnostic(source, flaw.code, "error", flaw.message, flaw.hint))
 
-    def problem(self, document: Document, problem: Problem) -> None:
+    def problem(self, document: Document | Layered, problem: Problem) -> None:
+        if isinstance(document, Layered):
+            layer, told = document.home(problem)
+            if told is None:
+                return
+            if layer is not None:
+                layer.sink.problem(layer.document, told)
+                return
+            document, problem = document.base, told
         if self._room[problem.severity] >= 0:  # looking a place up costs a second reading of the document
             self._add(locate(self.file, document, problem))
 
@@ -54,8 +63,13 @@ def locate(file: str, document: Document, problem: Problem) -> Diagnostic:
     return Diagnostic(source, problem.code, problem.severity, problem.message, problem.hint)
 
 
-def place_in(file: str, document: Document, path: Path) -> Source:
-    """Of a key, or of what comes closest to it."""
+def place_in(file: str, document: Document | Layered, path: Path) -> Source:
+    """Of a key, or of what comes closest to it; in the document that it was written in."""
+    if isinstance(document, Layered):
+        layer = document.layer_of(path)
+        if layer is not None:
+            return place_in(layer.sink.file, layer.document, path)
+        document = document.base
     key, node = document.careful().locate(path)
     target = key or node
     line, column = (target.line, target.column) if target is not None else (document.line, document.column)

@@ -19,6 +19,8 @@ class Substituted:
     soft: dict[Path, str] = field(default_factory=dict)
     """Scalars that were one reference and whose text YAML would not read as a string. Where they stand unquoted, such
     a text is a string where one is wanted, and what YAML makes of it elsewhere."""
+    unknown: frozenset[Path] = frozenset()
+    """Where references were left as they are: nothing can be said about the values there."""
 
 
 def mentions_reference(value: Value) -> bool:
@@ -39,7 +41,7 @@ def substitute(
     """
     late = isinstance(value, dict) and value.get("kind") == "Catalog"
     walk = _Walk(late, careful, resolver, problems)
-    return Substituted(walk.value(value, ()), walk.soft)
+    return Substituted(walk.value(value, ()), walk.soft, frozenset(walk.unknown))
 
 
 class _Walk:
@@ -49,6 +51,7 @@ class _Walk:
         self.resolver = resolver
         self.problems = problems
         self.soft: dict[Path, str] = {}
+        self.unknown: set[Path] = set()
 
     def value(self, value: Value, path: Path) -> Value:
         if isinstance(value, str):
@@ -68,6 +71,10 @@ class _Walk:
         for trouble in expanded.troubles:
             self.problems.append(Problem(trouble.code, path, trouble.message, trouble.hint, offset=trouble.offset))
         result = expanded.text
+        if expanded.unknown:
+            # An element of a list decides what the list is.
+            self.unknown.update((path, path[:-1]) if path and isinstance(path[-1], int) else (path,))
+            return result
         if not expanded.whole or expanded.troubles or "${" in result:
             return result
         typed = resolve(result)

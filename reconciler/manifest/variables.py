@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from reconciler.manifest.limits import UNLIMITED, Limits
+
 MAX_FILE = 1 << 20
 MAX_TROUBLES = 20
 """Per value: more would say nothing new."""
@@ -42,6 +44,8 @@ class Expanded:
     """Values that came from the environment or from files."""
     whole: bool = False
     """The text was one reference and nothing else."""
+    unknown: bool = False
+    """It has references that were left as they are, because nothing is to be resolved."""
 
 
 @dataclass(slots=True)
@@ -50,12 +54,15 @@ class Resolver:
     environ: Mapping[str, str] | None = None
     room: int = MAX_EXPANSION
     _files: dict[str, str | Trouble] = field(default_factory=dict)
+    asked: set[str] = field(default_factory=set)
+    """The variables that were asked for, since somebody emptied it."""
+    limits: Limits = UNLIMITED
 
     def expand(self, text: str, *, late: bool = False) -> Expanded:
         """`late`: leave `${env:}`, `${file:}` and `$${` for the moment of connecting, and keep a variable's own `${`
         from becoming a reference then. The options of a catalog are read so: what is malformed in them is pointed at
         and not repeated, as it may be a password."""
-        if not late and (whole := _REFERENCE.fullmatch(text)):
+        if not late and self.limits.resolve and (whole := _REFERENCE.fullmatch(text)):
             value = self._value(whole.group(1), whole.group(2), whole.group(3), 0)
             if isinstance(value, str) and len(value) <= self.room:
                 self.room -= len(value)
@@ -79,10 +86,12 @@ class Resolver:
             at = match.end()
             result.whole = start == 0 and at == len(text)
             kind, name, default = match.group(1), match.group(2), match.group(3)
-            bad = _check_name(kind, name, start, repeat=False) if late else None
+            left = kind != "var" and (late or not self.limits.resolve)
+            bad = self._refused(kind, name, start, late) if late or left else None
             if bad:
                 result.troubles.append(bad)
-            if bad or (late and kind != "var"):
+            if bad or left:
+                result.unknown = not late
                 parts.append(match.group())
                 continue
             value = self._value(kind, name, default, start)
@@ -100,12 +109,26 @@ class Resolver:
         result.text = "".join(parts)
         return result
 
+    def plain(self, text: str) -> str:
+        """The text as part of an identity: one that cannot be resolved stands for itself."""
+        expanded = self.expand(text) if "${" in text else None
+        return text if expanded is None or expanded.troubles else expanded.text
+
+    def _refused(self, kind: str, name: str, offset: int, late: bool = False) -> Trouble | None:
+        bad = _check_name(kind, name, offset, repeat=not late)
+        if bad is None and (self.limits.late or not late) and (beyond := self.limits.problem(kind, name)):
+            code, message, hint = beyond
+            return Trouble(code, offset, message, hint)
+        return bad
+
     def _value(self, kind: str, name: str, default: str | None, offset: int) -> str | Trouble:
-        bad = _check_name(kind, name, offset)
+        bad = self._refused(kind, name, offset)
         if bad:
             return bad
         if kind == "file":
             return self._file(name, default, offset)
+        if kind == "var":
+            self.asked.add(name)
         values = self.variables if kind == "var" else os.environ if self.environ is None else self.environ
         value = values.get(name)
         if value is not None:
@@ -123,7 +146,7 @@ class Resolver:
         hint = (
             f"did you mean {near[0]}?"
             if near
-            else f"give it with --var {name}=VALUE, or a default: ${{var:{name}:-value}}"
+            else f"give it with --var {name}=VALUE, in a Variables document, or a default: ${{var:{name}:-value}}"
         )
         return Trouble("M301", offset, f"the variable {name} is not defined", hint)
 

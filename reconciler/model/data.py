@@ -33,6 +33,8 @@ class DataSpec:
     order_by: tuple[str, ...] = ()
     columns: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), hash=False)
     """Column of the table -> column of the source, where the names differ."""
+    unread: str | None = field(default=None, compare=False)
+    """Why the source is not looked at."""
 
     @property
     def format(self) -> str:

@@ -45,6 +45,7 @@ class Setting:
     encoding: Mapping[str, str] = field(default_factory=dict)
     also: tuple[str, ...] = ()
     """Codes that follow from the same mistake."""
+    environment: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

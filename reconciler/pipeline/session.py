@@ -106,9 +106,11 @@ def session(options: SparkOptions) -> Iterator[Any]:
 
 
 def _quiet() -> None:
-    """pyspark's own loggers repeat, with a stack, what it raises; pandas 3 works for what we use of it."""
+    """pyspark's own loggers repeat, with a stack, what it raises; pandas 3 works for what we use of it; the fork that
+    Lance warns of becomes the JVM at once."""
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "py4j", "pyspark"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    warnings.filterwarnings("ignore", message="lance is not fork-safe")
     warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
 
 

@@ -67,8 +67,9 @@ def _markdown(e: Explanation) -> Iterator[str]:
 
 def _examples(e: Explanation) -> Iterator[tuple[str, Example]]:
     manifest = e.bad is not None and _is_manifest(e.bad) and not e.setting.alone
+    asked = e.setting.environment.get("bad")
     if e.bad is not None:
-        yield f"Example{_BESIDE if manifest else ''}", e.bad
+        yield f"Example{f' with --env {asked}' if asked else ''}{_BESIDE if manifest else ''}", e.bad
     if e.good is not None:
         yield "Corrected", e.good
 

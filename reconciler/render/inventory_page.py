@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import Any
 
+from reconciler.render.assets import asset
 from reconciler.render.inventory import size
 from reconciler.render.inventory_chart import Point, Shown, bars, line
 from reconciler.render.safe_text import bounded, safe
@@ -18,10 +19,6 @@ from reconciler.render.safe_text import bounded, safe
 Row = Mapping[str, Any]
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 _STYLE = """
-:root { color-scheme: light dark; --ink: #1f2328; --dim: #59636e; --line: #d1d9e0; --page: #ffffff; --card: #f6f8fa;
-  --main: #0969da; --warn: #bc4c00; --soft: #8c959f; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e6edf3; --dim: #9198a1; --line: #3d444d; --page: #0d1117;
-  --card: #151b23; --main: #4493f8; --warn: #f0883e; --soft: #6e7681; } }
 * { box-sizing: border-box; }
 body { margin: 0 auto; max-width: 1200px; padding: 1.5rem; background: var(--page); color: var(--ink);
   font: 15px/1.5 system-ui, sans-serif; }
@@ -57,7 +54,7 @@ def inventory_page(figures: Mapping[str, Sequence[Row]]) -> str:
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n<title>Fleet inventory</title>\n'
-        f"<style>{_STYLE}</style>\n</head>\n<body>\n" + "\n".join(parts) + "\n</body>\n</html>\n"
+        f"<style>{asset('colours.css')}{_STYLE}</style>\n</head>\n<body>\n" + "\n".join(parts) + "\n</body>\n</html>\n"
     )
 
 

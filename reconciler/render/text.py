@@ -21,6 +21,7 @@ REMOVES = frozenset({"drop_namespace", "deregister_table", "drop_columns", "drop
 NO_CHANGES, DRIFT = "No changes.", "Drift."
 """How the last line begins when there is nothing to apply, but something to tell."""
 STALE = "The catalog shows other columns than the data has; `allow: [replace_table]` replaces the entry"
+_SHOWN = 5
 _COLOURS = {"+": "32", "~": "33", "-": "31", "!": "35", "?": "36"}
 
 
@@ -116,6 +117,21 @@ def _painted(line: str, symbol: str, color: bool) -> str:
 
 
 def plan_summary(plan: Plan, title: str = NO_CHANGES) -> str:
+    return _counts(plan, title) + _left_out(plan)
+
+
+def _left_out(plan: Plan) -> str:
+    """What nobody looked at, so that a limited run is not taken for a whole one."""
+    if not plan.left_out:
+        return ""
+    several = len({k.catalog for k in plan.left_out}) > 1
+    names = [safe(str(k) if several else dotted(k.ident)) for k in plan.left_out[:_SHOWN]]
+    names += ["…"] if len(plan.left_out) > _SHOWN else []
+    count = _count(len(plan.left_out), "declared object")
+    return f"\nLeft out by --target or --changed-since: {count} ({', '.join(names)})"
+
+
+def _counts(plan: Plan, title: str) -> str:
     refused = f"\nRefused: {safe(plan.refused)}" if plan.refused is not None else ""
     if not plan.has_changes:
         return _nothing_to_apply(plan, title) + refused
@@ -133,6 +149,8 @@ def _nothing_to_apply(plan: Plan, title: str) -> str:
     stale = sum(len(c.projection_stale) for c in plan.catalogs.values())
     parts += [f"{_count(stale, 'projection')} {'is' if stale == 1 else 'are'} stale"] if stale else []
     parts += [f"the listing of {safe(n)} is incomplete" for n, c in sorted(plan.catalogs.items()) if not c.complete]
+    if not parts and plan.left_out:
+        return f"{NO_CHANGES} What was looked at matches the manifests."
     if not parts:
         return f"{NO_CHANGES} The live catalogs match the manifests."
     return f"{title if plan.orphans else NO_CHANGES} There is nothing to apply, but {', and '.join(parts)}."

@@ -5,6 +5,7 @@ from __future__ import annotations
 from reconciler.core.text import plural
 from reconciler.model.ident import dotted
 from reconciler.model.verification import READ, CheckResult, Verification, VerifiedTable
+from reconciler.render.junit_xml import Case, Suite, junit_xml
 from reconciler.render.safe_text import bounded, safe
 
 _SIGNS = {True: "ok", False: "FAILED", None: "to do"}
@@ -34,28 +35,16 @@ def _name(table: VerifiedTable) -> str:
 def verification_junit(found: Verification) -> str:
     """A suite for each table, a case for each check. What could not be read is an error, what does not hold a failure,
     what a dry run leaves out is skipped."""
-    from xml.etree import ElementTree as tree
-
-    top = tree.Element("testsuites", name="reconciler pipeline verify")
-    for table in found.tables:
-        suite = tree.SubElement(top, "testsuite", name=_name(table))
-        for check in table.checks or (CheckResult("declared", True),):
-            case = tree.SubElement(suite, "testcase", classname=_name(table), name=safe(check.name), time="0")
-            if check.ok is None:
-                tree.SubElement(case, "skipped")
-            elif not check.ok:
-                kind = "error" if check.name == READ else "failure"
-                tree.SubElement(case, kind, message=bounded(safe(check.detail)), type=kind)
-        _count(suite)
-    _count(top)
-    tree.indent(top)
-    return f'<?xml version="1.0" encoding="utf-8"?>\n{tree.tostring(top, encoding="unicode")}\n'
+    suites = (
+        Suite(f"{t.catalog}:{dotted(t.ident)}", [_case(c) for c in t.checks or (CheckResult("declared", True),)])
+        for t in found.tables
+    )
+    return junit_xml("reconciler pipeline verify", suites)
 
 
-def _count(node: object) -> None:
-    from xml.etree.ElementTree import Element
-
-    assert isinstance(node, Element)
-    for name, kind in (("tests", "testcase"), ("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
-        node.set(name, str(len(node.findall(f".//{kind}"))))
-    node.set("time", "0")
+def _case(check: CheckResult) -> Case:
+    if check.ok is None:
+        return Case(check.name, "skipped")
+    return (
+        Case(check.name) if check.ok else Case(check.name, "error" if check.name == READ else "failure", check.detail)
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from reconciler import app
 from reconciler.core.globs import matcher, matches
 from reconciler.core.planner import scope_of
-from reconciler.engine.progress import Progress, progress_on
+from reconciler.engine.progress import Progress
 from reconciler.model.desired import Desired, DesiredTable
 from reconciler.model.diagnostic import Diagnostic, has_errors
 from reconciler.model.errors import CatalogError
@@ -127,7 +126,7 @@ def found_at(catalog: str, ident: Ident, finding: Finding | str, at: Session) ->
 @contextmanager
 def spark_for(options: SparkOptions, at: Session) -> Iterator[tuple[Any, Progress]]:
     """The one session of a command, and a display on stderr. A Spark that fails is a Failure, without secrets."""
-    progress = progress_on(sys.stderr, at.redactor.text)
+    progress = at.progress()
     try:
         progress.show(lambda seconds: "starting Spark")
         with session(options) as running:

@@ -122,6 +122,9 @@ def test_on_the_happy_path(tmp_path: Path, s3: str, how: str) -> None:
         reconciler(tmp_path, "show", "p.json"),
         reconciler(tmp_path, "show", "r.json", "--format", "json"),
     ]
+    journal = next((tmp_path / ".reconciler/journal").iterdir())
+    for file in ("p.json", "r.json", journal):
+        runs += [reconciler(tmp_path, "show", file, "--format", f) for f in ("markdown", "sarif", "junit")]
     assert [r.code for r in runs] == [0] * len(runs), runs
     assert (tmp_path / "live/lake.yaml").exists()
     assert list((tmp_path / ".reconciler/journal").iterdir())
@@ -158,6 +161,7 @@ def test_on_error_paths(tmp_path: Path, s3: str, how: str, trouble: str) -> None
         process(tmp_path, "plan", "m.yaml", "-o", "p.json", *LOUD, env=env | NOISY),
         reconciler(tmp_path, "apply", "m.yaml", "--yes", "--report", "r.json", "--format", "json", env=env),
         reconciler(tmp_path, "import", "c.yaml", "-o", "live", env=env),
+        *(reconciler(tmp_path, "plan", "m.yaml", "--format", f, env=env) for f in ("markdown", "sarif", "junit")),
     ]
     assert {r.code for r in runs} == {1}, runs
     assert all("error: " in r.err for r in runs)
@@ -165,6 +169,7 @@ def test_on_error_paths(tmp_path: Path, s3: str, how: str, trouble: str) -> None
     if (how, trouble) in REPEATED:
         assert all(MASK in r.err for r in runs), "the library no longer repeats the option: find another error"
         assert MASK in runs[1].json["message"]
+        assert all(MASK in r.out for r in runs[3:])
 
 
 @pytest.mark.parametrize(("how", "trouble"), REPEATED)

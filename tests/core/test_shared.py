@@ -18,7 +18,8 @@ def both_read(one: TableState, two: TableState) -> bool:
     catalogs = {n: CatalogSpec(n, "dir", {}, Management(), HERE) for n in ("a", "b")}
     desired = Desired(catalogs, {}, {n: {T: DesiredTable(n, T, HERE)} for n in catalogs})
     snapshots = {"a": Snapshot({}, {T: Present(one)}), "b": Snapshot({}, {T: Present(two)})}
-    follows = followers(desired, snapshots, dict.fromkeys(catalogs, MemoryCapabilities()), lambda _: True)
+    everything = dict.fromkeys(catalogs, lambda _: True)
+    follows = followers(desired, snapshots, dict.fromkeys(catalogs, MemoryCapabilities()), everything)
     found = left_to_others(desired, snapshots, follows)["b"].tables[T]
     assert isinstance(found, Present)
     assert isinstance(found.state, TableState)

@@ -3,7 +3,7 @@ read the difference as a reviewer before you commit it.
 
 A case is `manifests/` (its first line says what it shows), `live.json` (what the catalog holds, as
 `model.codec.snapshot_from` reads it), `options.json` (the command line, where it matters) and the result: `plan.json`
-with `plan.txt`, or `diagnostics.txt` when there is no plan.
+with `plan.txt` and `plan.md`, or `diagnostics.txt` when there is no plan.
 """
 
 from __future__ import annotations
@@ -32,10 +32,11 @@ from reconciler.model.codec import snapshot_from
 from reconciler.model.desired import CatalogSpec, Desired
 from reconciler.model.diagnostic import has_errors
 from reconciler.model.plan_json import plan_from_json, plan_to_json
+from reconciler.render.markdown import plan_markdown
 from reconciler.render.text import diagnostics_text, plan_text
 
 CASES = sorted(p for p in (Path(__file__).parent / "cases").iterdir() if p.is_dir())
-RESULTS = ("plan.json", "plan.txt", "diagnostics.txt")
+RESULTS = ("plan.json", "plan.txt", "plan.md", "diagnostics.txt")
 UPDATE = os.environ.get("UPDATE_GOLDEN", "") not in ("", "0")
 
 
@@ -76,7 +77,8 @@ def results() -> dict[str, str]:
     value = plan_to_json(plan)
     assert plan_to_json(plan_from_json(value)) == value
     jsonschema_rs.validator_for(schema("plan")).validate(value)
-    return {"plan.json": json.dumps(value, indent=1, ensure_ascii=False) + "\n", "plan.txt": plan_text(plan)}
+    text = json.dumps(value, indent=1, ensure_ascii=False) + "\n"
+    return {"plan.json": text, "plan.txt": plan_text(plan), "plan.md": plan_markdown(plan)}
 
 
 def snapshot(desired: Desired, name: str, live: Mapping[str, Any]) -> Any:

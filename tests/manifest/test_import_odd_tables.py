@@ -7,7 +7,7 @@ from pathlib import Path
 import lance
 import pyarrow as pa
 
-from reconciler.app import Request, Session, import_catalogs, plan
+from reconciler.app import Reading, Request, Session, import_catalogs, plan
 
 from .support import CATALOG
 
@@ -29,7 +29,7 @@ def test_odd_tables(tmp_path: Path) -> None:
     catalog.write_text(CATALOG.replace("./lake", str(lake)))
     said: list[str] = []
     session = Session(say=said.append)
-    (written,) = import_catalogs([str(catalog)], {}, tmp_path / "live", session)
+    (written,) = import_catalogs([str(catalog)], Reading(), tmp_path / "live", session)
     session.close()
     left_out = [line for line in said if "left out" in line]
     assert [line.split(" is left out")[0] for line in left_out] == [

@@ -1,0 +1,74 @@
+"""Writes the plan as a comment of the pull request, and afterwards the next plan into the same comment.
+
+A comment that cannot be written is a warning: the plan itself is in the summary of the job, and good.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from github_api import ApiError, GitHub
+from workflow import warning
+
+MAX_CHARACTERS = 65_000
+"""GitHub takes 65,536."""
+TRIES = 4
+LONGEST_WAIT = 60
+CUT = "\n\nThe rest was cut: see the summary of the job.\n"
+
+
+def marker(name: str) -> str:
+    return f"<!-- reconciler:{name} -->"
+
+
+def body(name: str, text: str) -> str:
+    whole = f"{marker(name)}\n{text}"
+    return whole if len(whole) <= MAX_CHARACTERS else whole[: MAX_CHARACTERS - len(CUT)] + CUT
+
+
+def ours(github: GitHub, number: str, name: str, author: str) -> int | None:
+    """The first comment that begins with the marker and is the author's: anybody can write the marker."""
+    for comment in github.pages(f"issues/{number}/comments"):
+        writer = (comment.get("user") or {}).get("login")
+        if writer == author and (comment.get("body") or "").startswith(marker(name)):
+            return int(comment["id"])
+    return None
+
+
+def write(github: GitHub, number: str, name: str, author: str, text: str) -> None:
+    """Looks anew at each try: an attempt without an answer may have made the comment."""
+    for tried in range(1, TRIES + 1):
+        try:
+            found = ours(github, number, name, author)
+            if found is None:
+                github.send("POST", f"issues/{number}/comments", {"body": body(name, text)})
+            else:
+                github.send("PATCH", f"issues/comments/{found}", {"body": body(name, text)})
+            return
+        except ApiError as error:
+            if error.wait is None or error.wait > LONGEST_WAIT or tried == TRIES:
+                raise
+            time.sleep(error.wait * tried)
+
+
+def main() -> int:
+    env = os.environ
+    github = GitHub(env["GITHUB_API_URL"], env["GITHUB_REPOSITORY"], env["R_TOKEN"])
+    try:
+        text = Path(env["R_MARKDOWN"]).read_text("utf-8")
+        write(github, env["R_PULL_REQUEST"], env["R_NAME"], env["R_COMMENT_AUTHOR"], text)
+    except ApiError as error:
+        hint = ""
+        if error.status in (401, 403, 404):
+            hint = ": the job needs `permissions: pull-requests: write`, which a pull request from a fork never has"
+        warning(f"the plan is not in a comment but in the summary of this job: {error}{hint}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,234 @@
+"""Runs the program as the inputs say. The exit code is an output: the comment and the artifact come before the end."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import IO
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from github_api import ApiError, GitHub
+from reviewed_plan import artifact_name, fetch
+from workflow import annotation, error, fenced, no_commands, output, summary
+
+OK, ERROR, CHANGES, STALE = 0, 1, 2, 4
+STRANGERS = ("pull_request", "pull_request_target", "pull_request_review", "workflow_run", "issue_comment")
+"""Events behind which the manifests may be somebody else's."""
+
+
+class BadInput(Exception):
+    pass
+
+
+def given(name: str) -> str:
+    return os.environ.get(f"R_{name}", "").strip()
+
+
+def lines(name: str) -> list[str]:
+    """One value a line: no shell splits them."""
+    return [line.strip() for line in given(name).splitlines() if line.strip()]
+
+
+def flags(flag: str, name: str) -> list[str]:
+    return [word for value in lines(name) for word in (flag, value)]
+
+
+def paths() -> list[str]:
+    found = lines("PATHS")
+    if not found:
+        raise BadInput("the input `paths` is empty")
+    for path in found:
+        if path.startswith("-"):
+            raise BadInput(f"the path {path} looks like a flag: write ./{path}")
+    return found
+
+
+def reading() -> list[str]:
+    """Catalogs come from the base branch wherever a stranger may have written the manifests."""
+    base = flags("--catalogs-from", "CATALOGS_FROM")
+    if not base and given("COMMAND") != "validate" and os.environ.get("GITHUB_EVENT_NAME") in STRANGERS:
+        raise BadInput(
+            "the input `catalogs-from` is needed for pull requests: give the Catalog documents of the base branch, or "
+            "a changed one sends your secrets elsewhere"
+        )
+    return [*base, *flags("--env-allow", "ENV_ALLOW"), *flags("--file-root", "FILE_ROOT"), *flags("--env", "ENV")]
+
+
+def program() -> str:
+    """Never from the working directory, where a pull request lies."""
+    found = os.environ.get("R_PROGRAM") or shutil.which("reconciler")
+    if not found or not Path(found).is_absolute():
+        raise BadInput("reconciler is not installed: leave the input `version` as it is, or install it before")
+    return found
+
+
+def run(*words: str, show: bool = True) -> tuple[int, str, str]:
+    """Both streams go to the log as they come, as text that commands nothing; stdout only when it is for people."""
+    with no_commands():
+        print(f"$ reconciler {' '.join(words)}", flush=True)
+        started = subprocess.Popen(
+            [program(), *words],
+            env={k: v for k, v in os.environ.items() if not k.startswith("R_")},  # the token is no business of it
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+        )
+        kept: tuple[list[str], list[str]] = ([], [])
+        threads = [
+            threading.Thread(target=_copy, args=(started.stdout, kept[0], show)),
+            threading.Thread(target=_copy, args=(started.stderr, kept[1], True)),
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return started.wait(), "".join(kept[0]), "".join(kept[1])
+
+
+def _copy(stream: IO[str] | None, kept: list[str], show: bool) -> None:
+    for line in stream or ():
+        kept.append(line)
+        if show:
+            sys.stdout.write(line)
+            sys.stdout.flush()
+
+
+def folder() -> Path:
+    made = Path(os.environ["RUNNER_TEMP"]) / f"reconciler-{name()}"
+    made.mkdir(parents=True, exist_ok=True)
+    return made
+
+
+def name() -> str:
+    found = given("NAME") or "plan"
+    if not re.fullmatch(r"[A-Za-z0-9_-]{1,40}", found):
+        raise BadInput("the input `name` has letters, digits, `_` and `-`, at most 40")
+    return found
+
+
+def failed(title: str, code: int, text: str) -> str:
+    return f"### {title}: exit code {code}\n\n{fenced(text or 'see the log')}"
+
+
+def footer() -> str:
+    env = os.environ
+    link = f"{env.get('GITHUB_SERVER_URL')}/{env.get('GITHUB_REPOSITORY')}/actions/runs/{env.get('GITHUB_RUN_ID')}"
+    commit = given("COMMIT") or env.get("GITHUB_SHA", "")
+    return f"\n<sub>For commit {commit[:12]}, by [this run]({link}).</sub>\n"
+
+
+def plan() -> int:
+    target = folder() / "plan.json"
+    target.unlink(missing_ok=True)
+    words = ["plan", *paths(), *reading(), *lines("ARGS"), "--format", "markdown", "--detailed-exitcode"]
+    code, shown, problems = run(*words, "-o", str(target))
+    good = code in (OK, CHANGES)
+    text = shown if good else shown + failed("No plan", code, problems)
+    if good and problems.strip():
+        text += f"\n<details open><summary>Warnings</summary>\n\n{fenced(problems)}\n</details>\n"
+    summary(text)
+    markdown = folder() / "plan.md"
+    markdown.write_text(text + footer(), "utf-8")
+    output(markdown=str(markdown), changes="true" if code == CHANGES else "false")
+    if target.exists():
+        digest = json.loads(target.read_bytes())["manifests_digest"]
+        output(files=str(target), artifact=artifact_name(name(), digest))
+    return OK if good else code
+
+
+def apply() -> int:
+    """The plan is made here, of what was merged. It is applied when the one that was reviewed has all its steps."""
+    now = folder() / "now.json"
+    words = ["plan", *paths(), *reading(), *lines("ARGS"), "--detailed-exitcode", "-o", str(now)]
+    code, shown, problems = run(*words)
+    if code == OK:
+        summary(fenced(shown))
+        return OK
+    if code != CHANGES:
+        summary(failed("No plan, nothing was applied", code, problems))
+        return code
+    reviewed = []
+    if given("REVIEWED") != "false":
+        file = _reviewed(json.loads(now.read_bytes())["manifests_digest"])
+        if file is None:
+            return STALE
+        reviewed = ["--reviewed", str(file)]
+    files = ["--report", str(folder() / "report.json"), "--journal", str(folder() / "journal.jsonl")]
+    code, shown, problems = run("apply", "--plan", str(now), *reviewed, "--yes", *files, *lines("APPLY_ARGS"))
+    summary(fenced(shown) if code == OK else failed("Apply", code, shown + problems))
+    run_id = f"{os.environ.get('GITHUB_RUN_ID', '0')}-{os.environ.get('GITHUB_RUN_ATTEMPT', '1')}"
+    output(files=str(folder()), artifact=f"reconciler-report-{name()}-{run_id}")
+    return code
+
+
+def _reviewed(digest: str) -> Path | None:
+    """None when there is none, and says so."""
+    wanted = artifact_name(name(), digest)
+    file = folder() / "reviewed.json"
+    github = GitHub(os.environ["GITHUB_API_URL"], os.environ["GITHUB_REPOSITORY"], os.environ["R_TOKEN"])
+    try:
+        if fetch(github, wanted, file):
+            return file
+        problem = f"no pull request was planned with these manifests (artifact {wanted})"
+    except ApiError as failure:
+        problem = f"the reviewed plan {wanted} cannot be had: {failure}"
+    hint = (
+        "Nothing was applied. Somebody changed the manifests after the last plan, or the artifact has expired: open a "
+        "pull request that is up to date with the branch, or run this with `reviewed: false` after looking at the plan."
+    )
+    error(f"{problem}. {hint}")
+    summary(f"### Not applied\n\n{fenced(problem)}\n{hint}\n")
+    return None
+
+
+def validate() -> int:
+    """No secret is read: this is what pull requests from forks get. What is wrong is shown at its line."""
+    words = ["validate", *paths(), *reading(), *lines("ARGS"), "--no-resolve", "--format", "json"]
+    code, shown, problems = run(*words, show=False)
+    try:
+        found = json.loads(shown)
+    except ValueError:
+        summary(failed("Not validated", code, problems))
+        return code or ERROR
+    said = []
+    for d in found["diagnostics"]:
+        hint = f" ({d['hint']})" if d.get("hint") else ""
+        text = f"{d['message']}{hint}"
+        annotation(d["severity"], text, file=d["file"], line=d["line"], col=d["column"], title=d["code"])
+        said.append(f"{d['file']}:{d['line']}:{d['column']}: {d['severity']}[{d['code']}]: {text}")
+    counts = found["summary"]
+    said.append(f"{counts['documents']} documents, {counts['errors']} errors, {counts['warnings']} warnings")
+    with no_commands():
+        print("\n".join(said))
+    summary(fenced("\n".join(said)))
+    return code
+
+
+COMMANDS = {"plan": plan, "apply": apply, "validate": validate}
+
+
+def main() -> int:
+    try:
+        chosen = COMMANDS.get(given("COMMAND"))
+        if chosen is None:
+            raise BadInput("the input `command` is one of plan, apply and validate")
+        code = chosen()
+    except BadInput as problem:
+        error(str(problem))
+        code = ERROR
+    output(exit_code=str(code))
+    return OK
+
+
+if __name__ == "__main__":
+    sys.exit(main())

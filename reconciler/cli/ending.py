@@ -1,0 +1,87 @@
+"""What a run leaves for those who did not watch it: --metrics-file and the termination message, whatever happens."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from reconciler import app
+from reconciler.cli.report_file import is_read
+from reconciler.model.plan import Plan
+from reconciler.model.report import EXIT_CODES, Report
+from reconciler.model.run import Run
+from reconciler.render.metrics import label_problem, last_success_in, metrics_text
+from reconciler.render.termination import termination_text
+
+TERMINATION_LOG = "RECONCILER_TERMINATION_LOG"
+KUBERNETES, KUBERNETES_LOG = "KUBERNETES_SERVICE_HOST", Path("/dev/termination-log")
+
+
+class Ending:
+    """Knows the run so far. Written at the end, and when a report is: a second signal ends the program right there."""
+
+    def __init__(self, say: Callable[[str], None], clean: Callable[[str], str]) -> None:
+        self._say, self._clean = say, clean
+        self._started, self._clock = time.time(), time.monotonic()
+        self._command = ""
+        self._metrics: Path | None = None
+        self._labels: dict[str, str] = {}
+        self._last_success = 0.0
+        self._warned: set[str] = set()
+        self.plan: Plan | None = None
+        self.report: Report | None = None
+        self.problems: list[str] = []
+
+    def begin(self, args: argparse.Namespace) -> None:
+        self._command = " ".join(filter(None, (args.command, getattr(args, "verb", None))))
+
+    def claim(self, args: argparse.Namespace) -> None:
+        """Raises Failure when the metrics could not be written, or would replace what this run reads: a job whose
+        metrics nobody gets is to be noticed on its first day."""
+        if args.metrics_file is None:
+            return
+        path, labels = Path(args.metrics_file), dict(args.metrics_label)
+        for problem in filter(None, map(label_problem, labels)):
+            raise app.Failure(f"--metrics-label: {problem}")
+        for name in (*args.paths, *filter(None, [getattr(args, "plan", None), getattr(args, "report", None)])):
+            if is_read(path, Path(name)):
+                raise app.Failure(f"--metrics-file {path} would overwrite {name}: choose another file")
+        self._last_success = last_success_in(app.text_to_replace(path), self._command, labels)
+        self._metrics, self._labels = path, labels
+
+    def reported(self, report: Report) -> None:
+        self.report = report
+        self.write(EXIT_CODES[report.outcome])
+
+    def write(self, code: int) -> Run:
+        """What was done stays done: that something cannot be written is told, and changes no exit code."""
+        seconds = time.monotonic() - self._clock
+        run = Run(self._command, self._started, seconds, code, self.plan, self.report, tuple(self.problems))
+        if self._metrics is not None:
+            try:
+                app.write_file(self._metrics, metrics_text(run, self._last_success, self._labels, self._clean))
+            except app.Failure as error:
+                self._warn(f"warning: the metrics were not written: {error.message}")
+        for path in termination_logs():
+            with contextlib.suppress(OSError):
+                path.write_bytes(termination_text(run, self._clean).encode())
+        return run
+
+    def _warn(self, text: str) -> None:
+        """Once: what cannot be written after the report cannot be at the end either."""
+        if text not in self._warned:
+            self._warned.add(text)
+            self._say(text)
+
+
+def termination_logs() -> Iterable[Path]:
+    """In place: Kubernetes mounts the file, so that it cannot be replaced. An empty variable turns it off."""
+    chosen = os.environ.get(TERMINATION_LOG)
+    if chosen is not None:
+        return [Path(chosen)] if chosen else []
+    inside = KUBERNETES in os.environ and os.access(KUBERNETES_LOG, os.W_OK)
+    return [KUBERNETES_LOG] if inside else []

@@ -1,0 +1,118 @@
+"""Which objects a run is about when only some documents changed: theirs, and what depends on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass
+
+from reconciler.core.globs import matcher
+from reconciler.manifest.changed_documents import Change, Changes
+from reconciler.manifest.defaults import Defaults
+from reconciler.manifest.identity import DEFAULTS, OBJECTS, VARIABLES, Key
+from reconciler.manifest.substitute import mentions_reference
+from reconciler.manifest.yaml_scalars import Value
+from reconciler.model.change import tables_read
+from reconciler.model.desired import Desired, DesiredTable
+from reconciler.model.ident import Ident
+
+Object = tuple[str, Ident]
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    only: Mapping[str, frozenset[Ident]]
+    """By catalog: what changed, is gone, or depends on such an object. Every declared catalog has an entry."""
+    catalogs: frozenset[str]
+    """Whose own document changed, or which have such objects."""
+    files: frozenset[str]
+    """Whose content changed."""
+
+
+def affected(changes: Changes, desired: Desired, uses: Mapping[Key, Set[str]], defaults: Defaults) -> Changed:
+    """`uses`: the variables that each document refers to."""
+    names = {n for key, found in changes.documents.items() if key[0] == VARIABLES for c in found for n in _differing(c)}
+    keys = {key for key in changes.documents if key[0] != VARIABLES}
+    keys |= {key for key, used in uses.items() if used & names}
+    seen = _Selection(desired)
+    for key in keys:
+        match key[0]:
+            case "Catalog":
+                seen.whole(key[1])
+            case kind if kind in OBJECTS:
+                seen.add(key[1], key[2:])
+            case kind if kind == DEFAULTS:
+                seen.objects |= {(key[1], ident) for ident in defaults.objects_of(key)}
+                for change in changes.documents.get(key, ()):
+                    seen.objects |= {(key[1], ident) for ident in _matched(change.old, seen.declared(key[1]))}
+            case _:
+                for name in desired.catalogs:  # A document that says something about all of them.
+                    seen.whole(name)
+    seen.close_over_rows()
+    only = {name: frozenset(i for c, i in seen.objects if c == name) for name in desired.catalogs}
+    touched = frozenset(name for name in desired.catalogs if only[name] or name in seen.catalogs)
+    return Changed(only, touched, frozenset(changes.files))
+
+
+class _Selection:
+    def __init__(self, desired: Desired) -> None:
+        self.desired = desired
+        self.objects: set[Object] = set()
+        self.catalogs: set[str] = set()
+
+    def declared(self, catalog: str) -> list[Ident]:
+        return [*self.desired.namespaces.get(catalog, ()), *self.desired.tables.get(catalog, ())]
+
+    def whole(self, catalog: str) -> None:
+        self.catalogs.add(catalog)
+        self.objects |= {(catalog, ident) for ident in self.declared(catalog)}
+
+    def add(self, catalog: str, ident: Ident) -> None:
+        """The object, and what is in it: a namespace may be renamed, or go."""
+        self.objects.add((catalog, ident))
+        if ident in self.desired.namespaces.get(catalog, ()):
+            self.objects |= {(catalog, i) for i in self.declared(catalog) if i[: len(ident)] == ident}
+
+    def close_over_rows(self) -> None:
+        """Tables whose rows come from one that is selected, and so on."""
+        readers: dict[Object, list[Object]] = {}
+        for name, tables in self.desired.tables.items():
+            for ident, table in tables.items():
+                for origin in _origins(table):
+                    readers.setdefault(origin, []).append((name, ident))
+        waiting = [o for o in self.objects if o in readers] if readers else []
+        while waiting:
+            new = [reader for reader in readers.get(waiting.pop(), ()) if reader not in self.objects]
+            self.objects |= set(new)
+            waiting += new
+
+
+def _origins(table: DesiredTable) -> Iterator[Object]:
+    if table.migration is not None:
+        yield table.migration.catalog, table.migration.ident
+    if table.data is not None:
+        yield from tables_read(table.data.source)
+
+
+def _differing(change: Change) -> set[str]:
+    """The variables that a document no longer gives the same value."""
+    old, new = _part(change.old, "values"), _part(change.new, "values")
+    return {name for name in old.keys() | new.keys() if name not in old or name not in new or old[name] != new[name]}
+
+
+def _matched(value: Value, idents: list[Ident]) -> list[Ident]:
+    """What defaults, as they were, may have been for. Where that is not known, all of the catalog."""
+    if value is None:
+        return []
+    spec = _part(value)
+    globs = spec.get("match", ["**"])
+    if mentions_reference(globs) or not isinstance(globs, list):
+        return idents
+    chosen = matcher(str(glob) for glob in globs)
+    return [ident for ident in idents if chosen(ident)]
+
+
+def _part(value: Value, key: str | None = None) -> dict[str, Value]:
+    found = value.get("spec") if isinstance(value, dict) else None
+    if key is not None and isinstance(found, dict):
+        found = found.get(key)
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,49 @@
+"""`--catalogs-from`: what decides where the program connects to is taken from another place than the other manifests.
+
+A pull request may say what is in a catalog, and not where the catalog is: whoever says that gets the credentials.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from reconciler.manifest.problem import Problem
+from reconciler.manifest.registry import Registry
+from reconciler.model.desired import CatalogSpec, DesiredTable
+
+
+def take_catalogs(registry: Registry, base: Registry, where: str) -> None:
+    """The catalogs of `base` in place of those of `registry`. Sources of rows that `base` does not have are not looked
+    at: they are places to connect to as well."""
+    told = f"Catalog documents are taken from {where}"
+    for name, entry in sorted(registry.catalogs.items()):
+        wanted = base.catalogs.get(name)
+        if wanted is None and name not in base.broken_catalogs:
+            message = f"the catalog {name!r} is not among them: {told}"
+            entry.report(Problem("M313", ("metadata", "name"), message, "bring the Catalog document there first"))
+        elif wanted is not None and not same_catalog(entry.spec, wanted.spec):
+            message = f"not used: {told}, and this one differs from {wanted.spec.source}"
+            hint = "its changes count once they are there"
+            entry.report(Problem("M312", ("spec",), message, hint, severity="warning"))
+    missing = registry.catalogs.keys() - base.catalogs.keys()
+    registry.broken_catalogs |= base.broken_catalogs | missing
+    registry.catalogs = dict(base.catalogs)
+    _hold_back_sources(registry, base, where)
+
+
+def same_catalog(one: CatalogSpec, other: CatalogSpec) -> bool:
+    """But for where they stand."""
+    return replace(one, source=other.source) == other
+
+
+def _hold_back_sources(registry: Registry, base: Registry, where: str) -> None:
+    why = f"the source is not looked at: places to read from are taken from {where}, and this one is not there"
+    for catalog, tables in registry.tables.items():
+        for ident, entry in tables.items():
+            mine = entry.declared
+            if not isinstance(mine, DesiredTable) or mine.data is None:
+                continue
+            there = base.tables.get(catalog, {}).get(ident)
+            known = there.declared.data if there is not None and isinstance(there.declared, DesiredTable) else None
+            if known is None or known.source != mine.data.source:
+                entry.declared = replace(mine, data=replace(mine.data, unread=why))

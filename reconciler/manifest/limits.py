@@ -1,0 +1,62 @@
+"""What references may reach: the manifests of strangers must not name what they have no business with."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from reconciler.model.reading import Reading
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    env: tuple[str, ...] | None = None
+    """Beginnings of names of environment variables; None: every name."""
+    files: tuple[str, ...] | None = None
+    """Folders that files must be in; None: anywhere."""
+    late: bool = True
+    """The references of connections and sources count too. Not so where those are taken from another place, or used
+    only when they are equal to what stands there."""
+    resolve: bool = True
+    """False: nothing is read from the environment or from files; what a reference stands for stays unknown."""
+
+    def problem(self, kind: str, name: str) -> tuple[str, str, str] | None:
+        """Code, message and hint. The same whether or not there is such a variable or file."""
+        if kind == "env" and self.env is not None and not name.startswith(self.env):
+            hint = "name it with --env-allow, unless it is a secret: values outside of Catalog documents are shown"
+            return "M310", f"the environment variable {name} may not be used here", hint
+        if kind == "file" and self.files is not None and not any(_below(name, root) for root in self.files):
+            hint = "name its folder with --file-root, unless it holds secrets: values outside of Catalog documents are "
+            return "M311", f"the file {name} may not be read here", hint + "shown"
+        return None
+
+
+UNLIMITED = Limits()
+
+
+def limits_of(reading: Reading) -> Limits:
+    """With `--catalogs-from` the manifests are somebody else's: what is not allowed is refused."""
+    strange = bool(reading.catalogs_from)
+    return Limits(
+        reading.env_allow if reading.env_allow or strange else None,
+        reading.file_root if reading.file_root or strange else None,
+        late=not strange,
+        resolve=reading.resolve,
+    )
+
+
+def _below(path: str, root: str) -> bool:
+    """After links and `..` are followed. What cannot be followed is not below."""
+    try:
+        real, top = os.path.realpath(path), os.path.realpath(root)
+        return os.path.commonpath((real, top)) == top
+    except (OSError, ValueError):
+        return False
+
+
+def leads_out(file: str, path: str) -> bool:
+    """A file that was found under `path`, and that a link takes to somewhere else. A path below the working directory
+    may be such a link itself."""
+    start = os.path.normpath(path)
+    outside = os.path.isabs(start) or start.split(os.sep, 1)[0] == os.pardir
+    return not _below(file, start if outside else os.curdir)

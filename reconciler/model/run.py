@@ -1,0 +1,42 @@
+"""A run as it ended: what those learn of it who did not watch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from reconciler.model.plan import Plan
+from reconciler.model.report import Report
+
+OUTCOMES = ("applied", "no_changes", "drift", "partial", "refused", "stale", "locked", "failed", "interrupted")
+"""Those of a report, and `drift`: the live catalogs differ from the manifests, or were not read completely."""
+_BY_CODE = {0: "no_changes", 2: "drift", 3: "refused", 4: "stale", 5: "partial", 6: "locked", 130: "interrupted"}
+_CAME_TO_A_RESULT = {"apply": (0,), "drift": (0, 2)}
+
+
+@dataclass(frozen=True)
+class Run:
+    command: str
+    started: float
+    """Seconds since 1970."""
+    seconds: float
+    exit_code: int
+    plan: Plan | None = None
+    """None when there was no plan: then nothing is known of the catalogs, which is not the same as zero."""
+    report: Report | None = None
+    problems: tuple[str, ...] = field(default=())
+    """What was told as an error, in order."""
+
+    @property
+    def outcome(self) -> str:
+        if self.report is not None:
+            return self.report.outcome
+        return _BY_CODE.get(self.exit_code, "failed")
+
+    @property
+    def ended(self) -> float:
+        return self.started + self.seconds
+
+    @property
+    def succeeded(self) -> bool:
+        """It did what it is for: `drift` has compared, whatever it found; everything else is as declared, or done."""
+        return self.exit_code in _CAME_TO_A_RESULT.get(self.command, (0,))

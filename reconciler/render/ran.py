@@ -1,0 +1,128 @@
+"""Steps that ran, from a report or a journal, as one kind of thing: every format of both is made of these."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from reconciler.model.ident import ObjectKey
+from reconciler.model.run_record import STATUSES, JournalRecord, RunRecord, StepRecord
+
+NEVER_ENDED = "never_ended"
+WORDS = {
+    "failed": "failed",
+    "unknown": "unknown",
+    NEVER_ENDED: "never ended",
+    "not_run": "not run",
+    "done": "done",
+    "skipped": "skipped",
+}
+"""In the order in which a person wants to see them."""
+FINE = ("applied", "no_changes")
+"""Outcomes that nobody has to look into."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    id: str
+    action: str
+    key: ObjectKey | None
+    status: str
+    problem: str = ""
+    note: str = ""
+    started: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """`outcome` is empty for a run of which nobody knows how it ended."""
+
+    outcome: str
+    message: str
+    plan_id: str
+    steps: Sequence[Ran]
+    begun: str = ""
+    finished: str = ""
+
+    @property
+    def title(self) -> str:
+        return self.outcome.replace("_", " ").capitalize() if self.outcome else "No end"
+
+    @property
+    def counted(self) -> str:
+        counts = Counter(s.status for s in self.steps)
+        return ", ".join(f"{counts[status]} {word}" for status, word in WORDS.items() if counts[status])
+
+    @property
+    def by_urgency(self) -> list[Ran]:
+        order = list(WORDS)
+        return sorted(self.steps, key=lambda s: order.index(s.status))
+
+
+def run_of_report(report: Mapping[str, Any]) -> Run:
+    """From the report's JSON. Raises KeyError, TypeError, ValueError when it is none."""
+    steps = [_of_result(r) for r in report["steps"]]
+    return Run(str(report["outcome"]), str(report.get("message") or ""), str(report.get("plan_id") or ""), steps)
+
+
+def runs_of_journal(journal: JournalRecord) -> list[Run]:
+    return [_of_run(run, last=run is journal.runs[-1]) for run in journal.runs]
+
+
+def _of_result(result: Mapping[str, Any]) -> Ran:
+    if result["status"] not in STATUSES:
+        raise ValueError(f"unknown status {result['status']}")
+    key = ObjectKey(str(result["catalog"]), tuple(map(str, result["object"]["id"])), result["object"]["kind"])
+    return Ran(
+        str(result["id"]),
+        str(result["action"]),
+        key,
+        result["status"],
+        _problem(result.get("error")),
+        _note(result.get("version_before"), result.get("tag")),
+        seconds=float(result.get("seconds") or 0),
+    )
+
+
+def _of_run(run: RunRecord, last: bool) -> Run:
+    message = ""
+    if run.outcome is None:
+        message = "the journal ends without an outcome: the run was killed" + (", or it is not over" if last else "")
+    steps = [_of_record(s) for s in run.steps.values()]
+    return Run(run.outcome or "", message, run.plan_id, steps, run.begun, run.finished or "")
+
+
+def _of_record(step: StepRecord) -> Ran:
+    problem = _problem(step.error)
+    if step.status is None:
+        problem = "it began, and the journal has no end of it: what the catalog holds is not known; apply again"
+    return Ran(
+        step.id,
+        step.action,
+        step.key,
+        step.status or NEVER_ENDED,
+        problem,
+        _note(step.version_before, step.tag),
+        step.started or "",
+        _seconds(step.started, step.ended),
+    )
+
+
+def _problem(error: Mapping[str, Any] | None) -> str:
+    return "" if error is None else f"{error['name']} ({error['code']}): {error['message']}"
+
+
+def _note(version: object, tag: object) -> str:
+    return "" if tag is None else f"version {version} is tagged {tag}"
+
+
+def _seconds(started: str | None, ended: str | None) -> float:
+    try:
+        passed = datetime.fromisoformat(ended or "") - datetime.fromisoformat(started or "")
+    except (ValueError, TypeError):  # A time with a zone and one without do not subtract.
+        return 0.0
+    return max(0.0, passed.total_seconds())

@@ -1,0 +1,41 @@
+"""A journal for people: what ran when, how it ended, what never ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from reconciler.render.ran import Ran, Run
+from reconciler.render.safe_text import safe
+
+_MARKS = {
+    "done": "done",
+    "skipped": "skipped",
+    "failed": "FAILED",
+    "unknown": "UNKNOWN",
+    "not_run": "not run",
+    "never_ended": "NO END",
+}
+
+
+def journal_text(runs: Sequence[Run], unreadable: int) -> str:
+    lines = [line for run in runs for line in (*_run(run), "")][:-1]
+    if unreadable:
+        lines.append(f"{unreadable} {'line' if unreadable == 1 else 'lines'} could not be read")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _run(run: Run) -> Iterator[str]:
+    yield f"{safe(run.begun) or 'At an unknown time'}  run of plan {safe(run.plan_id) or '(unknown)'}"
+    for step in run.steps:
+        yield from _step(step)
+    end = f"{safe(run.finished)}  {safe(run.title)}" if run.finished else safe(run.title)
+    told = "; ".join(part for part in (run.counted, safe(run.message)) if part)
+    yield f"{end}: {told}" if told else end
+
+
+def _step(step: Ran) -> Iterator[str]:
+    began = f"  {safe(step.started)}  " if step.started else "  "
+    took = f"  {step.seconds:.2f} s" if step.seconds else ""
+    what = "  ".join(safe(part) for part in (step.id, step.action, str(step.key or "")) if part)
+    yield f"{began}{_MARKS[step.status]:8} {what}{took}"
+    yield from (f"           {safe(line)}" for line in (step.problem, step.note) if line)

@@ -1,0 +1,53 @@
+"""A report or a journal as one page: what failed and what nobody knows first, then what was not run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from reconciler.model.ident import dotted
+from reconciler.render.page_frame import page, text
+from reconciler.render.page_plain import Entry
+from reconciler.render.ran import FINE, WORDS, Ran, Run
+from reconciler.render.safe_text import bounded, safe
+
+_SHOWN = {
+    "failed": ("\u2717", "delete"), "unknown": ("?", "blocked"), "never_ended": ("?", "blocked"),
+    "not_run": ("\u00b7", "told"), "skipped": ("=", "told"), "done": ("\u2713", "create"),
+}  # fmt: skip
+
+
+def run_page(heading: str, runs: Sequence[Run]) -> str:
+    """One run of a report, or the runs of a journal."""
+    entries = [_entry(order, step) for run in runs for order, step in enumerate(run.by_urgency)]
+    header = "\n".join(_header(run) for run in runs)
+    return page(heading, runs[-1].plan_id if runs else "", header, "", entries)
+
+
+def _header(run: Run) -> str:
+    told = run.title if run.message in ("", run.title.lower()) else f"{run.title}: {run.message}"
+    mood = "" if run.outcome in FINE else ' class="alert"'
+    when = " to ".join(part for part in (run.begun, run.finished) if part)
+    about = [f"plan <code>{text(run.plan_id)}</code>", text(run.counted), text(when)]
+    return f'<p{mood}>{text(told)}</p>\n<ul class="about">{"".join(f"<li>{part}</li>" for part in about if part)}</ul>'
+
+
+def _entry(order: int, step: Ran) -> Entry:
+    symbol, style = _SHOWN[step.status]
+    took = f"{step.seconds:g} s" if step.seconds else ""
+    return {
+        "kind": "step",
+        "order": order,
+        "id": _text(step.id),
+        "symbol": symbol,
+        "style": style,
+        "catalog": _text(step.key.catalog if step.key else ""),
+        "name": _text(dotted(step.key.ident) if step.key else ""),
+        "type": _text(step.key.kind.lower() if step.key else ""),
+        "action": _text(step.action),
+        "status": WORDS[step.status],
+        "reason": _text("; ".join(part for part in (step.problem, step.note, step.started, took) if part)),
+    }
+
+
+def _text(value: str) -> str:
+    return safe(bounded(value))

@@ -1,0 +1,96 @@
+"""What the rules of a SARIF file stand for. Codes of diagnostics and policies come from their own tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from reconciler.model import plan as p
+from reconciler.render.safe_text import bounded, safe
+
+_HELD_BACK: Final[dict[str, tuple[str, str]]] = {
+    p.ADOPT: (
+        "nobody owns the object",
+        "It is live, differs from its manifest, and carries no owner mark. Nothing that is not ours is changed: pass "
+        "--adopt, or set management.adopt: true on the catalog, to take it over.",
+    ),
+    p.FOREIGN_OWNER: (
+        "the object has another owner",
+        "It carries the owner mark of somebody else. Only --take-over OWNER takes it from them.",
+    ),
+    p.OWNER_NOT_SET: (
+        "no owner is set",
+        "Nothing is deleted for the default owner: set management.owner on the catalog.",
+    ),
+    p.NOT_OWNED: ("the object is not ours", "Only what carries our owner mark is deleted."),
+    p.PROTECTED: (
+        "the object is protected",
+        "It carries the protect mark: set protect: false, apply, and then delete it.",
+    ),
+    p.THRESHOLD: (
+        "too many deletes",
+        "More would be deleted than the catalog's thresholds allow, so nothing at all is applied. If it is meant, "
+        "raise management.thresholds.",
+    ),
+    p.UNREADABLE: (
+        "the object cannot be read",
+        "It exists, and reading it failed. It is taken neither for absent nor for unchanged: mend it, then plan again.",
+    ),
+    p.INCOMPLETE: (
+        "the listing is incomplete",
+        "A part of the catalog could not be listed, so the object may be there: mend the listing, then plan again.",
+    ),
+    p.NOT_EMPTY: (
+        "the namespace is not empty",
+        "Something is inside that would not be deleted with it, and nothing is ever deleted by cascade.",
+    ),
+    p.TWO_APPLIES: ("two applies are needed", "A delete would have to come before a create: apply the delete first."),
+    p.RENAME_CONFLICT: (
+        "the rename is ambiguous",
+        "Both the old and the new object are there: remove renamedFrom, or one of them.",
+    ),
+    p.PARENT_BLOCKED: ("it waits for a step that is held back", "Resolve what holds that step back."),
+    p.DATA_PLANE_MISSING: (
+        "the step moves data, which takes Spark",
+        "Install the extra `spark` and Java, or run the step where they are.",
+    ),
+    p.SOURCE_PROBLEM: ("the source of the rows cannot be used", "The reason says what is wrong with it."),
+    p.DATA_UNKNOWN: (
+        "it is not known which rows are in already",
+        "Neither the table's ledger nor its whole history is there: appending could double rows.",
+    ),
+}
+_UNSUPPORTED = ("the catalog cannot do this", "The backend has no way to make this change; the reason says which.")
+
+
+_PLAN_CODES: Final[dict[str, str]] = {
+    "P101": "parent neither declared nor live",
+    "P102": "no dataset at the declared location",
+    "P103": "one dataset, declared with different schemas",
+    "P104": "the dataset is another table already",
+}
+
+
+def help_of(rule: str, titles: Mapping[str, str]) -> tuple[str, str]:
+    """Title and help text of a rule, for any rule: one that nobody described is shown by its name."""
+    title, text = _known(rule, titles)
+    return _sentence(title), text
+
+
+def _known(rule: str, titles: Mapping[str, str]) -> tuple[str, str]:
+    if rule == "unsupported":
+        return _UNSUPPORTED
+    if rule.startswith("blocked/"):
+        word = rule.removeprefix("blocked/")
+        if word.startswith(p.ALLOW):
+            allow = safe(bounded(word.removeprefix(p.ALLOW)))
+            how = f"Add `allow: [{allow}]` to the table, or pass --allow {allow}, if it is meant."
+            return f"{allow} is not allowed", f"The change could lose something. {how}"
+        title = f"the step is held back: {safe(bounded(word))}"
+        return _HELD_BACK.get(word, (title, "The reason in the message says why, and what to do."))
+    title = titles.get(rule) or _PLAN_CODES.get(rule) or safe(bounded(rule)) or "(empty)"
+    return title, f"{_sentence(title)}. The message of each result says what is wrong there and how to fix it."
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,72 @@
+"""The last words of a container: what `kubectl describe pod` shows of a run. Short; the log has the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from reconciler.model.plan import Plan
+from reconciler.model.report import Report
+from reconciler.model.run import Run
+from reconciler.render.safe_text import bounded, safe
+from reconciler.render.text import DRIFT, plan_summary
+
+LONGEST = 4096
+"""Bytes: Kubernetes keeps no more."""
+LINE = 600
+WHAT_TO_DO = {
+    1: "nothing was written; fix what is named below, then run again",
+    2: "review the differences in the log, then apply",
+    3: "a rule stands against it; the plan in the log names the flag or the line that lets it through",
+    4: "nothing was written; make a new plan",
+    5: "run again: what holds already is skipped",
+    6: "nothing was written; another run holds the lease: wait for it",
+    130: "run again: what holds already is skipped",
+}
+
+
+def termination_text(run: Run, clean: Callable[[str], str] = str) -> str:
+    """`clean` takes secrets out, before anything is cut: half a secret would be past knowing."""
+    text = "\n".join(bounded(safe(clean(line)), LINE) for line in _lines(run)) + "\n"
+    return cut(text, LONGEST)
+
+
+def _lines(run: Run) -> Iterator[str]:
+    yield f"{run.command}: {run.outcome}, exit code {run.exit_code}, {run.seconds:.0f} s"
+    if run.exit_code in WHAT_TO_DO:
+        yield f"to do: {WHAT_TO_DO[run.exit_code]}"
+    if run.plan is not None:
+        yield f"plan: {run.plan.plan_id}"
+    if run.report is not None and run.report.plan_id:
+        yield run.report.message
+    elif run.plan is not None:
+        yield plan_summary(run.plan, DRIFT)
+    yield from run.problems
+    if run.report is not None:
+        yield from _failed(run.report)
+    if run.plan is not None:
+        yield from _kept_back(run.plan)
+
+
+def _failed(report: Report) -> Iterator[str]:
+    for result in report.steps:
+        if result.error is not None:
+            said = f"{result.error.name} ({result.error.code}): {result.error.message}"
+            yield f"{result.status} {result.step.id} {result.step.action} {result.step.key}: {said}"
+
+
+def _kept_back(plan: Plan) -> Iterator[str]:
+    for name, catalog in sorted(plan.catalogs.items()):
+        for problem in catalog.problems:
+            yield f"incomplete {name}: {problem}"
+    for step in plan.steps:
+        if step.verdict != "allowed":
+            yield f"{step.verdict} {step.id} {step.action} {step.key}: {step.reason}"
+
+
+def cut(text: str, longest: int) -> str:
+    """At most so many bytes, never within a character."""
+    data = text.encode("utf-8", "replace")
+    if len(data) <= longest:
+        return data.decode()
+    end = "…\n".encode()
+    return data[: longest - len(end)].decode("utf-8", "ignore") + end.decode()

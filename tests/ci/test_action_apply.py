@@ -1,0 +1,99 @@
+"""The steps of the action, run: what was reviewed is applied, and nothing else is."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from action_runs import BASE, Job
+from cli.cli_runs import catalog, namespace, table, write
+from github_stand_in import Fault, StandIn
+
+pytestmark = pytest.mark.slow
+
+PLAN = {"command": "plan", "version": "none", "catalogs_from": f"{BASE}/manifests"}
+APPLY = {"command": "apply", "version": "none"}
+
+
+def merged(job: Job) -> Job:
+    """The job after the merge, with the same files."""
+    return Job(job.workspace, job.temp.with_name("after"), job.github, "push", job.secrets)
+
+
+def test_the_reviewed_plan_is_applied_once(job: Job, github: StandIn, workspace: Path) -> None:
+    assert job.use(**PLAN) == 0, job.log
+    after = merged(job)
+    assert after.use(**APPLY) == 0, after.log
+    assert (workspace / "lake").exists()
+    assert "Applied: 3 done" in after.summary
+    report = json.loads((after.temp / "reconciler-plan" / "report.json").read_text())
+    assert report["outcome"] == "applied"
+    assert github.artifacts[-1]["name"] == "reconciler-report-plan-99-1"
+    asked = len(github.seen)
+    assert after.use(**APPLY) == 0, "the job is run again"
+    assert len(github.seen) == asked, "nothing to do needs no review"
+
+
+def test_the_token_does_not_go_where_the_artifact_lies(job: Job, github: StandIn) -> None:
+    assert job.use(**PLAN) == 0
+    assert merged(job).use(**APPLY) == 0
+    store = [header for _, path, header in github.seen if path.startswith("/store/")]
+    assert store == [None]
+
+
+def test_manifests_that_nobody_planned_are_not_applied(job: Job, github: StandIn, workspace: Path) -> None:
+    assert job.use(**PLAN) == 0
+    write(workspace / "manifests", namespace("a"), table("a", "other"), name="tables.yaml")
+    after = merged(job)
+    assert after.use(**APPLY) == 4
+    assert "no pull request was planned with these manifests" in after.log
+    assert "open a pull request" in after.summary
+    assert not (workspace / "lake").exists()
+    assert after.use(**APPLY, reviewed="false") == 0, after.log
+
+
+def test_a_catalog_that_moved_is_planned_again(job: Job, workspace: Path) -> None:
+    """The plan of the pull request was made for where the catalog is in the base branch."""
+    moved = catalog(path="./elsewhere", storage__token="${env:CATALOG_TOKEN}")
+    write(workspace / "manifests", moved, name="lake.yaml")
+    assert job.use(**PLAN) == 0, job.log
+    assert "not used: Catalog documents are taken from" in job.summary
+    assert merged(job).use(**APPLY) == 4
+    assert not (workspace / "elsewhere").exists()
+
+
+def test_what_changed_since_the_review_is_not_applied(job: Job, github: StandIn, workspace: Path) -> None:
+    assert job.use(**PLAN) == 0
+    (kept,) = github.artifacts
+    with_less = json.loads((job.temp / "reconciler-plan" / "plan.json").read_text())
+    write(workspace / "manifests", namespace("a"), name="tables.yaml")
+    assert job.use(**PLAN) == 0
+    less = json.loads((job.temp / "reconciler-plan" / "plan.json").read_text())
+    assert len(less["steps"]) < len(with_less["steps"])
+    github.artifacts.clear()
+    github.keep(kept["name"], (job.temp / "reconciler-plan" / "plan.json").read_bytes())
+    write(workspace / "manifests", namespace("a"), table("a", "t"), name="tables.yaml")
+    after = merged(job)
+    assert after.use(**APPLY) == 4
+    assert "the reviewed plan" in after.summary
+    assert "plan and review again" in after.summary
+    assert not (workspace / "lake").exists()
+
+
+@pytest.mark.parametrize("how", ["fork", "expired", "no zip", "refused"])
+def test_no_plan_of_another_kind_is_taken(job: Job, github: StandIn, workspace: Path, how: str) -> None:
+    assert job.use(**PLAN) == 0
+    (kept,) = github.artifacts
+    if how == "fork":
+        kept["workflow_run"]["head_repository_id"] = 2
+    elif how == "expired":
+        kept["expired"] = True
+    elif how == "no zip":
+        github.zips[kept["id"]] = b"<html>"
+    else:
+        github.faults = [Fault("GET", 403, times=9)]
+    after = merged(job)
+    assert after.use(**APPLY) == 4
+    assert not (workspace / "lake").exists()
+    assert "::error title=reconciler::" in after.log

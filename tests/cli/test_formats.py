@@ -1,0 +1,130 @@
+"""--format of every command: a document for those who take it in, whatever happened, and the same exit code."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree as tree
+
+import pytest
+from cli_runs import catalog, check_schema, namespace, process, reconciler, table, write
+
+DOCUMENTS = ("markdown", "sarif", "junit")
+
+
+def well_formed(text: str, how: str) -> None:
+    if how == "markdown":
+        assert text.startswith("### ")
+    elif how == "sarif":
+        assert json.loads(text)["version"] == "2.1.0"
+    else:
+        assert tree.fromstring(text.encode()).tag == "testsuites"
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Path:
+    write(tmp_path, catalog(), namespace("a"), table("a", "t"))
+    return tmp_path
+
+
+@pytest.mark.parametrize("how", DOCUMENTS)
+@pytest.mark.parametrize("command", ["validate", "plan", "drift"])
+def test_good_manifests(lake: Path, command: str, how: str) -> None:
+    run = reconciler(lake, command, "m.yaml", "--format", how)
+    assert run.code == (2 if command == "drift" else 0)
+    well_formed(run.out, how)
+    red = tree.fromstring(run.out.encode()).attrib["failures"] if how == "junit" else None
+    assert red in (None, "2" if command == "drift" else "0")
+
+
+@pytest.mark.parametrize("how", DOCUMENTS)
+@pytest.mark.parametrize("command", ["validate", "plan", "drift"])
+def test_manifests_with_errors_give_a_document_too(tmp_path: Path, command: str, how: str) -> None:
+    write(tmp_path, catalog(), namespace("a", spec="{propertys: {x: y}}"))
+    run = reconciler(tmp_path, command, "m.yaml", "--format", how)
+    assert run.code == 1
+    well_formed(run.out, how)
+    assert "M203" in run.out
+    assert "propertys" in run.out
+
+
+@pytest.mark.parametrize("how", ["text", "json"])
+def test_text_and_json_have_errors_on_stderr_only(tmp_path: Path, how: str) -> None:
+    write(tmp_path, catalog(), namespace("a", spec="{propertys: {x: y}}"))
+    run = reconciler(tmp_path, "plan", "m.yaml", "--format", how)
+    assert (run.code, run.out) == (1, "")
+    assert "M203" in run.err
+
+
+@pytest.mark.parametrize("how", DOCUMENTS)
+def test_a_run_that_fails_later_gives_a_document_too(lake: Path, how: str) -> None:
+    run = reconciler(lake, "plan", "m.yaml", "--catalog", "nowhere", "--format", how)
+    assert run.code == 1
+    well_formed(run.out, how)
+    assert "nowhere" in run.out
+
+
+def test_warnings_come_along_with_the_plan(lake: Path) -> None:
+    """A table in a namespace that is neither declared nor live is a warning of validate; live, it stays one of plan."""
+    assert reconciler(lake, "apply", "m.yaml", "--yes").code == 0
+    write(lake, catalog(), table("a", "t"))
+    run = reconciler(lake, "plan", "m.yaml", "--format", "sarif")
+    (found,) = json.loads(run.out)["runs"][0]["results"]
+    assert found["ruleId"] == "M403"
+    assert "M403" in reconciler(lake, "plan", "m.yaml", "--format", "markdown").out
+
+
+def test_apply_gives_its_report(lake: Path) -> None:
+    run = reconciler(lake, "apply", "m.yaml", "--yes", "--format", "markdown", "--report", "r.json")
+    assert run.code == 0
+    assert run.out.startswith("### Applied: 3 done\n")
+    assert reconciler(lake, "show", "r.json", "--format", "markdown").out == run.out
+    again = reconciler(lake, "apply", "m.yaml", "--yes", "--format", "junit")
+    assert tree.fromstring(again.out.encode()).attrib["failures"] == "0"
+
+
+@pytest.mark.parametrize("how", ["markdown", "junit"])
+def test_apply_that_cannot_start_gives_a_report_too(lake: Path, how: str) -> None:
+    run = reconciler(lake, "apply", "m.yaml", "--format", how)
+    assert run.code == 1
+    well_formed(run.out, how)
+    assert "pass --yes" in run.out.replace("`", "")
+
+
+@pytest.mark.parametrize("how", ["text", "json", *DOCUMENTS])
+def test_show_knows_plan_report_and_journal(lake: Path, how: str) -> None:
+    done = reconciler(lake, "plan", "m.yaml", "-o", "plan.json", "--format", how)
+    shown = reconciler(lake, "show", "plan.json", "--format", how)
+    assert (shown.code, shown.out) == (0, done.out)
+    flags = ("--yes", "--report", "r.json", "--journal", "run.jsonl")
+    assert reconciler(lake, "apply", "--plan", "plan.json", *flags).code == 0
+    for file in ("r.json", "run.jsonl"):
+        run = reconciler(lake, "show", file, "--format", how)
+        assert run.code == 0
+        if how in DOCUMENTS:
+            well_formed(run.out, how)
+        if how != "sarif":
+            assert "create_dataset" in run.out
+    journal = [json.loads(line) for line in (lake / "run.jsonl").read_text().splitlines()]
+    cut = [e for e in journal if e["event"] != "finish" and not (e["event"] == "end" and e["step"] == "s3")]
+    (lake / "killed.jsonl").write_text("".join(json.dumps(e) + "\n" for e in cut) + '{"event":"en')
+    killed = reconciler(lake, "show", "killed.jsonl", "--format", how)
+    assert killed.code == 0
+    if how == "json":
+        check_schema("journal", killed.json)
+        check_schema("journal", reconciler(lake, "show", "run.jsonl", "--format", how).json)
+    words = {"text": "NO END", "json": '"never_ended": 1', "markdown": "never ended", "junit": "<error", "sarif": "s3"}
+    assert words[how] in killed.out
+
+
+def test_show_of_something_else(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text('{"event": "other"}\n')
+    run = reconciler(tmp_path, "show", "x.json")
+    assert run.code == 1
+    assert "neither a plan, nor a report, nor a journal" in run.err
+
+
+def test_junit_is_what_it_says_in_any_encoding(tmp_path: Path) -> None:
+    write(tmp_path, catalog(), namespace("a"), name="é.yaml")
+    run = process(tmp_path, "validate", "é.yaml", "--format", "junit", env={"PYTHONIOENCODING": "latin-1"})
+    assert tree.fromstring(run.out.encode()).find(".//testcase[@name='é.yaml']") is not None

@@ -1,0 +1,178 @@
+"""`--catalogs-from`: where the program connects to does not come from the manifests of others."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from reconciler.manifest.limits import limits_of
+from reconciler.manifest.load import Loaded, load
+from reconciler.model.reading import Reading
+
+from .support import CATALOG, codes, table
+
+SECRET = CATALOG.replace("path: ./lake", 'path: ./lake, storage.token: "${env:TOKEN}"')
+
+
+def read(folder: Path, reading: Reading = Reading(catalogs_from=("base",))) -> Loaded:  # noqa: B008
+    old = os.getcwd()
+    os.chdir(folder)
+    try:
+        return load(["pr"], limits=limits_of(reading), catalogs_from=reading.catalogs_from, environ={"TOKEN": "hush"})
+    finally:
+        os.chdir(old)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name in ("base", "pr"):
+        (tmp_path / name).mkdir()
+    put(tmp_path, "base/lake.yaml", SECRET)
+    return tmp_path
+
+
+def put(folder: Path, name: str, *documents: str) -> None:
+    (folder / name).write_text("---\n".join(documents))
+
+
+def test_an_equal_document_is_nothing_to_tell(folder: Path) -> None:
+    put(folder, "pr/all.yaml", table("t"), "# moved and commented\n" + SECRET)
+    found = read(folder)
+    assert found.diagnostics == []
+    assert found.desired.catalogs["lake"].source.file == "base/lake.yaml"
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        SECRET.replace("./lake", "s3://elsewhere"),
+        SECRET.replace("type: dir, path: ./lake", "type: rest, uri: http://127.0.0.1:9"),
+        SECRET.replace("path: ./lake", "path: ./lake, storage.endpoint: http://127.0.0.1:9"),
+        SECRET.replace("path: ./lake", "path: ./lake, management: {owner: me}"),
+    ],
+)
+def test_another_document_is_not_used(folder: Path, changed: str) -> None:
+    put(folder, "pr/all.yaml", table("t"), changed)
+    found = read(folder)
+    (told,) = found.diagnostics
+    assert (told.code, told.severity, told.source.file, told.source.line) == ("M312", "warning", "pr/all.yaml", 9)
+    assert "not used: Catalog documents are taken from base" in told.message
+    assert found.desired.catalogs["lake"].options == {"path": "./lake", "storage.token": "${env:TOKEN}"}
+
+
+def test_a_removed_document_is_still_used(folder: Path) -> None:
+    put(folder, "pr/all.yaml", table("t"))
+    found = read(folder)
+    assert found.diagnostics == []
+    assert list(found.desired.catalogs) == ["lake"]
+
+
+def test_a_catalog_that_is_only_theirs_is_an_error(folder: Path) -> None:
+    put(folder, "pr/all.yaml", CATALOG.replace("name: lake", "name: mine"), table("t", catalog="mine"))
+    assert codes(read(folder)) == ["M313"]
+
+
+def test_a_catalog_that_is_nowhere_is_an_error(folder: Path) -> None:
+    put(folder, "pr/all.yaml", table("t", catalog="mine"))
+    assert codes(read(folder)) == ["M402"]
+
+
+def test_the_digest_is_that_of_what_is_used(folder: Path) -> None:
+    """A plan made with the catalogs of the base branch is not taken for one of the merged branch."""
+    put(folder, "pr/all.yaml", SECRET, table("t"))
+    same = read(folder).desired.digest
+    assert same == read(folder, Reading()).desired.digest
+    put(folder, "pr/all.yaml", SECRET.replace("./lake", "./other"), table("t"))
+    assert read(folder).desired.digest == same
+    assert read(folder, Reading()).desired.digest != same
+
+
+@pytest.mark.parametrize("text", ["properties: {k: '${env:TOKEN}'}", "description: '${env:TOKEN:-x}'"])
+def test_their_objects_name_no_variable(folder: Path, text: str) -> None:
+    put(folder, "pr/all.yaml", table("t", text))
+    assert codes(read(folder)) == ["M310"]
+    assert codes(read(folder, Reading(catalogs_from=("base",), env_allow=("TOK",)))) == []
+
+
+def test_their_objects_name_no_file(folder: Path) -> None:
+    put(folder, "pr/all.yaml", table("t", "properties: {k: '${file:base/lake.yaml}'}"))
+    assert codes(read(folder)) == ["M311"]
+    assert codes(read(folder, Reading(catalogs_from=("base",), file_root=(str(folder / "base"),)))) == []
+
+
+def source(path: str, more: str = "") -> str:
+    place = f"{{format: json, path: '{path}', storage.key: '${{env:TOKEN}}'{more}}}"
+    return table("t", f"schema: [{{name: a, type: int8}}]\ndata: {{source: {place}, mode: once}}\n")
+
+
+def test_a_source_is_looked_at_when_the_base_has_it(folder: Path) -> None:
+    put(folder, "base/tables.yaml", source("s3://raw/x"))
+    put(folder, "pr/all.yaml", source("s3://raw/x"))
+    found = read(folder)
+    assert found.diagnostics == []
+    data = found.desired.tables["lake"]["t",].data
+    assert data is not None
+    assert data.unread is None
+
+
+@pytest.mark.parametrize(
+    "changed", [source("s3://other/x"), source("s3://raw/x", ", storage.endpoint: 'http://127.0.0.1:9'")]
+)
+@pytest.mark.parametrize("there", [True, False])
+def test_any_other_source_is_not_looked_at(folder: Path, changed: str, there: bool) -> None:
+    if there:
+        put(folder, "base/tables.yaml", source("s3://raw/x"))
+    put(folder, "pr/all.yaml", changed)
+    data = read(folder).desired.tables["lake"]["t",].data
+    assert data is not None
+    assert data.unread is not None
+    assert "taken from base" in data.unread
+
+
+@pytest.mark.parametrize("how", ["file", "folder", "path"])
+def test_links_out_of_the_checkout_are_not_followed(folder: Path, how: str) -> None:
+    """What is wrong with a file is shown with parts of it."""
+    outside = folder.parent / f"{folder.name}-outside"
+    outside.mkdir()
+    put(outside, "credentials.yaml", "aws_secret_access_key: hush-hush\n")
+    if how == "path":
+        (folder / "pr").rmdir()
+        (folder / "pr").symlink_to(outside)
+    else:
+        put(folder, "pr/all.yaml", table("t"))
+        target = outside if how == "folder" else outside / "credentials.yaml"
+        (folder / "pr" / ("sub" if how == "folder" else "link.yaml")).symlink_to(target)
+    found = read(folder)
+    assert codes(found) == ["M314"]
+    assert "aws_secret" not in str(found.diagnostics)
+    assert "M314" not in codes(read(folder, Reading()))
+
+
+def test_links_inside_are(folder: Path) -> None:
+    put(folder, "pr/all.yml.txt", table("t"))
+    (folder / "pr" / "link.yaml").symlink_to("all.yml.txt")
+    assert read(folder).diagnostics == []
+
+
+def test_what_else_is_wrong_in_the_base_does_not_count(folder: Path) -> None:
+    put(folder, "base/tables.yaml", table("t", "protct: true"))
+    put(folder, "pr/all.yaml", table("t"))
+    assert codes(read(folder)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "code"),
+    [("lake.yaml", SECRET.replace("path", "pth"), "M203"), ("x.yaml", "a: [", "M105")],
+)
+def test_what_hides_a_catalog_does(folder: Path, name: str, text: str, code: str) -> None:
+    put(folder, f"base/{name}", text)
+    put(folder, "pr/all.yaml", table("t"))
+    assert code in codes(read(folder))
+
+
+def test_a_base_without_catalogs_is_an_error(folder: Path) -> None:
+    put(folder, "base/lake.yaml", table("t"))
+    put(folder, "pr/all.yaml", table("t"))
+    assert "M102" in codes(read(folder))
