@@ -224,6 +224,8 @@ class RunOptions:
     timeout: float | None = None
     journal: Path | None = None
     spark: SparkOptions = field(default_factory=SparkOptions)
+    lock_timeout: float | None = None
+    """Seconds to wait for a lease; None: until a holder that is gone has certainly been noticed."""
 
 
 def apply(
@@ -232,9 +234,11 @@ def apply(
     """Runs the plan on the catalogs of the session. The report comes back whatever happens to the steps. `keep` gets it
     before signals mean anything else again; or, at a second signal, as it is then, and the program ends."""
     from reconciler.app_data import Told, data_plane
+    from reconciler.app_lease import turn_to_write, without_turn, written_to
     from reconciler.engine.events import told_steps
     from reconciler.engine.execute import execute
     from reconciler.engine.journal import Witness
+    from reconciler.engine.lease_keeper import LeaseRefused, LeaseUnavailable
     from reconciler.engine.outcome import cut_short
     from reconciler.engine.signals import stop_on_signals
 
@@ -245,20 +249,33 @@ def apply(
 
     progress = Told(at.progress())
     with stop_on_signals(at.say, last_words) as stop:
-        at.writing = any(s.verdict == "allowed" for s in the_plan.steps)
-        data = data_plane(the_plan, options.spark, at, progress, stop.is_set)
-        with closing(data) if data is not None else nullcontext():
-            report = execute(
-                the_plan,
-                at.catalogs,
-                parallelism=options.parallelism,
-                timeout=options.timeout,
-                journal=journal,
-                progress=progress,
+        try:
+            with turn_to_write(
+                written_to(the_plan),
+                options.lock_timeout,
+                at,
+                plan_id=the_plan.plan_id,
                 stop=stop,
-                max_retries=at.retries,
-                data=data,
-            )
+                note=journal.lease,
+            ) as turn:
+                at.writing = any(s.verdict == "allowed" for s in the_plan.steps)
+                data = data_plane(the_plan, options.spark, at, progress, lambda: stop.is_set() or turn.lost)
+                with closing(data) if data is not None else nullcontext():
+                    report = execute(
+                        the_plan,
+                        at.catalogs,
+                        parallelism=options.parallelism,
+                        timeout=options.timeout,
+                        journal=journal,
+                        progress=progress,
+                        stop=stop,
+                        max_retries=at.retries,
+                        data=data,
+                        guard=turn.problem,
+                    )
+                report = replace(report, leases=tuple(turn.uses()))
+        except (LeaseRefused, LeaseUnavailable) as error:
+            report = without_turn(the_plan, error, journal)
         report = _cleaned(report, at)
         keep(report)
         at.writing = False
@@ -270,7 +287,8 @@ def _cleaned(report: Report, at: Session) -> Report:
         replace(r, error=replace(r.error, message=at.redactor.text(r.error.message))) if r.error else r
         for r in report.steps
     )
-    return replace(report, steps=clean, message=at.redactor.text(report.message))
+    leases = tuple(replace(u, holder=at.redactor.text(u.holder)) for u in report.leases)
+    return replace(report, steps=clean, message=at.redactor.text(report.message), leases=leases)
 
 
 def _journal(the_plan: Plan, chosen: Path | None, at: Session) -> Journal:

@@ -31,6 +31,8 @@ class Failure(Exception):
     """The user's problem, told in full: what, where, how to fix it. Nothing was written."""
 
     outcome: Outcome = "failed"
+    exit_code: int | None = None
+    """When it is another than that of the outcome."""
 
     def __init__(self, message: str, diagnostics: Sequence[Diagnostic] = ()) -> None:
         super().__init__(message)
@@ -57,6 +59,12 @@ class Stale(Failure):
     """Not what it was when somebody looked at it."""
 
     outcome: Outcome = "stale"
+
+
+class LeaseHeld(Refusal):
+    """Another run is at it."""
+
+    exit_code = 6
 
 
 @dataclass

@@ -68,6 +68,33 @@ class Catalog(Protocol):
     def close(self) -> None: ...
 
 
+class LeaseRecords(Protocol):
+    """Numbered records in one place of a catalog, hidden from its listings. A record is never changed: the one with the
+    highest number counts. Methods raise CatalogError only."""
+
+    @property
+    def place(self) -> str:
+        """For messages, and to know that two catalogs are one place."""
+
+    def numbers(self) -> Sequence[int]:
+        """Of the records there are now."""
+
+    def read(self, number: int) -> str | None: ...
+
+    def create(self, number: int, text: str) -> bool:
+        """Atomic for all processes: of several, one. False when it is there already."""
+
+    def drop(self, number: int) -> None:
+        """Fine when it is not there."""
+
+
+class Leased(Protocol):
+    """What a catalog offers besides `Catalog` when two runs can be kept apart on it."""
+
+    def lease_records(self, idents: Sequence[Ident]) -> Sequence[LeaseRecords] | None:
+        """The places that guard these objects; None where nothing does. Sends nothing yet."""
+
+
 class DataPlane(Protocol):
     """What moves the rows of tables, whichever catalog they are in."""
 

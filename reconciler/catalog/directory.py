@@ -10,15 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from reconciler.catalog.base import DataPlace, WriteContext, Written
+from reconciler.catalog.base import DataPlace, LeaseRecords, WriteContext, Written
 from reconciler.catalog.directory_capabilities import DirectoryCapabilities, directory_capabilities
-from reconciler.catalog.directory_inventory import Inventory
+from reconciler.catalog.directory_inventory import FOLDER, Inventory
 from reconciler.catalog.directory_manifest import Manifest
 from reconciler.catalog.directory_namespaces import DirectoryNamespaces
 from reconciler.catalog.directory_read import DirectoryReader
 from reconciler.catalog.directory_write import DirectoryWriter
 from reconciler.catalog.lance_dataset import Datasets
 from reconciler.catalog.lance_errors import translated
+from reconciler.catalog.lease_files import LeaseFiles
 from reconciler.catalog.stats import Stats
 from reconciler.catalog.storage import open_storage
 from reconciler.model.change import (
@@ -125,6 +126,9 @@ class DirectoryCatalog:
             case UpdateDataset() | AddColumns() | AlterColumns() | DropColumns() | CreateIndex() | DropIndex():
                 return writer.change_dataset(change, context)
         return Written()
+
+    def lease_records(self, idents: Sequence[Ident]) -> Sequence[LeaseRecords] | None:
+        return [LeaseFiles(self.storage, f"{FOLDER}/lease")]
 
     def close(self) -> None:
         """Nothing is held open between calls."""

@@ -2,6 +2,7 @@
 
     tables/<name>.json        marks of a root table; the claim on its name, written before the table is declared
     detached/<object id>.json where the data of a table is that we took out of `__manifest`
+    lease/<number>.json       whose turn it is to write (`lease_files`)
 
 Files are created only if absent and replaced atomically. A claim that was never confirmed (the run died in between)
 counts only if the table's marker file carries the claim's token: somebody else may have made the table since.

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from reconciler.catalog.base import DataPlace, WriteContext, Written
+from reconciler.catalog.base import DataPlace, LeaseRecords, WriteContext, Written
 from reconciler.catalog.entries import BrokenEntry, EntryStore, Listed, NamespaceEntry, OtherEntry, TableEntry
 from reconciler.catalog.lance_dataset import Datasets
 from reconciler.catalog.lance_errors import translated
@@ -65,6 +65,11 @@ class EntryCatalog:
     @property
     def capabilities(self) -> Capabilities:
         return self.store.capabilities
+
+    def lease_records(self, idents: Sequence[Ident]) -> Sequence[LeaseRecords] | None:
+        """A store need not have them."""
+        offered: Sequence[LeaseRecords] | None = getattr(self.store, "lease_records", lambda idents: None)(idents)
+        return offered
 
     def close(self) -> None:
         self.store.close()

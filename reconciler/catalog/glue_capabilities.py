@@ -19,6 +19,8 @@ from reconciler.model.change import Change, DeclareTable, RenameNamespace, Renam
 from reconciler.model.ident import Ident, Kind, dotted
 from reconciler.model.state import DESCRIPTION_KEY, Column
 
+OWN = "__reconciler"
+"""Our database: never listed, never declared."""
 TABLE_TYPE = "table_type"
 LOCATION_KEY = "location"
 """Of a namespace: the database's LocationUri, as the other Lance implementations for Glue have it."""
@@ -62,6 +64,8 @@ class GlueCapabilities(Capabilities):
             return "the root namespace has no name and cannot be declared"
         if kind == "Table" and len(ident) < 2:
             return "a Glue table is inside a database: its id is [database, table] or [catalog…, database, table]"
+        if ident[0] == OWN and len(ident) == (1 if kind == "Namespace" else 2):
+            return f"the database {OWN!r} is where the reconciler keeps its own notes"
         if problem := next((p for n in ident if (p := _name_problem(n))), None):
             return problem
         return self._folder_problem(ident) if kind == "Table" else None

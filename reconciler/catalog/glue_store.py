@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from reconciler.catalog.base import LeaseRecords
 from reconciler.catalog.entries import BrokenEntry, Listed, NamespaceEntry, TableEntry
 from reconciler.catalog.glue_api import GlueApi
 from reconciler.catalog.glue_capabilities import MAX_VALUE, GlueCapabilities
 from reconciler.catalog.glue_catalogs import ChildCatalogs
 from reconciler.catalog.glue_errors import no_such_operation
 from reconciler.catalog.glue_fresh import Fresh
+from reconciler.catalog.glue_lease import GlueLease
 from reconciler.catalog.glue_walk import Walk, chains
 from reconciler.catalog.glue_wire import (
     changed_table_input,
@@ -21,7 +23,7 @@ from reconciler.catalog.glue_wire import (
 )
 from reconciler.catalog.remembered_place import RememberedPlaces
 from reconciler.model.errors import CatalogError, Code
-from reconciler.model.ident import Ident, Kind, dotted, parent
+from reconciler.model.ident import ROOT, Ident, Kind, dotted, parent
 from reconciler.model.observed import Scope
 from reconciler.model.state import Column, Marks
 
@@ -62,6 +64,10 @@ class GlueStore:
     @property
     def property_limit(self) -> int | None:
         return MAX_VALUE
+
+    def lease_records(self, idents: Sequence[Ident]) -> Sequence[LeaseRecords]:
+        """One for the whole account: its child catalogs have no room for notes of ours."""
+        return [GlueLease(self._api, self._where, self._catalogs.arguments(ROOT) or {})]
 
     def close(self) -> None:
         self._api.close()

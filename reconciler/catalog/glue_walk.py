@@ -12,6 +12,7 @@ from typing import Any
 
 from reconciler.catalog.entries import Listed, NamespaceEntry
 from reconciler.catalog.glue_api import GlueApi
+from reconciler.catalog.glue_capabilities import OWN
 from reconciler.catalog.glue_catalogs import ChildCatalogs
 from reconciler.catalog.glue_wire import namespace_entry, table_entry
 from reconciler.catalog.spread import spread
@@ -84,7 +85,7 @@ class Walk:
             doing = f"list the databases of {dotted(chain) or 'the catalog'}"
             missing = Code.NAMESPACE_NOT_FOUND
             for page in self.api.pages(doing, "get_databases", "DatabaseList", arguments, missing):
-                yield from (namespace_entry((*chain, d["Name"]), d) for d in page)
+                yield from (namespace_entry((*chain, d["Name"]), d) for d in page if chain or d["Name"] != OWN)
                 first = False
         except CatalogError as error:
             if raise_first and first:

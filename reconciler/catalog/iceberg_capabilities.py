@@ -39,6 +39,7 @@ _BAD = frozenset("/\\%#@:")
 as something else (Nessie: `#` and `@` name a branch, `:` a place)."""
 _LONGEST_FOLDER = 255
 _ODD = re.compile(r"[\x00-,/:-@\[-^`{-\x7f]")
+OWN = "__reconciler"
 
 
 def shown(kind: Kind, key: str, applied: Collection[str]) -> bool:
@@ -71,6 +72,8 @@ class IcebergCapabilities(Capabilities):
         if not ident[0]:
             return "the warehouse's name must not be empty"
         levels = ident[1:] if kind == "Namespace" else ident[1:-1]
+        if levels and is_own(levels[0]):
+            return f"namespaces whose names begin with {OWN!r} are the reconciler's own notes"
         dotted_level = next((n for n in levels if "." in n), None)
         if dotted_level is not None:
             return f"the namespace {dotted_level!r} must not contain a dot: Iceberg servers part the levels by it"
@@ -110,6 +113,11 @@ class IcebergCapabilities(Capabilities):
         if isinstance(change, RenameTable) and change.source[0] != change.ident[0]:
             return f"a table cannot move to another warehouse ({dotted(change.source)} to {dotted(change.ident)})"
         return None
+
+
+def is_own(name: str) -> bool:
+    """A top-level namespace of ours: never listed, never declared."""
+    return name == OWN or name.startswith(f"{OWN}_")
 
 
 def _name_problem(name: str) -> str | None:

@@ -6,10 +6,12 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from reconciler.catalog import iceberg_wire as wire
+from reconciler.catalog.base import LeaseRecords
 from reconciler.catalog.entries import BrokenEntry, Listed, NamespaceEntry, TableEntry
-from reconciler.catalog.iceberg_capabilities import IcebergCapabilities
+from reconciler.catalog.iceberg_capabilities import IcebergCapabilities, is_own
 from reconciler.catalog.iceberg_client import IcebergClient, MaybeMissing
 from reconciler.catalog.iceberg_group import Commit, GroupCommit
+from reconciler.catalog.iceberg_lease import IcebergLease
 from reconciler.catalog.iceberg_walk import Crawl, still_listed
 from reconciler.catalog.iceberg_wire import Warehouse
 from reconciler.catalog.remembered_place import RememberedPlaces
@@ -48,6 +50,11 @@ class IcebergStore:
     @property
     def property_limit(self) -> int | None:
         return None
+
+    def lease_records(self, idents: Sequence[Ident]) -> Sequence[LeaseRecords]:
+        """One for each warehouse."""
+        names = {ident[0] for ident in idents if ident} or ({self._warehouse} if self._warehouse else set())
+        return [IcebergLease(self._client, name) for name in sorted(names)]
 
     def close(self) -> None:
         self._client.close()
@@ -127,7 +134,9 @@ class IcebergStore:
     def inside(self, ident: Ident) -> Sequence[str]:
         at, client = self._client.warehouse(ident[0]), self._client
         names = client.child_namespaces(at, ident).all()
-        if len(ident) > 1:
+        if len(ident) == 1:
+            names = [name for name in names if not is_own(name)]
+        else:
             names += client.tables(at, ident).all()
             if at.offers(wire.VIEWS):
                 names += client.views(at, ident).all()

@@ -12,6 +12,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 from reconciler.catalog.entries import BrokenEntry, Listed, NamespaceEntry, OtherEntry
+from reconciler.catalog.iceberg_capabilities import is_own
 from reconciler.catalog.iceberg_client import IcebergClient, Listing, MaybeMissing
 from reconciler.catalog.iceberg_wire import VIEWS, Warehouse
 from reconciler.model.errors import CatalogError, Code
@@ -56,6 +57,8 @@ class Crawl:
             more: list[Task] = []
             listed: list[Listed] = []
             for name in listing.page():
+                if len(ident) == 1 and is_own(name):
+                    continue
                 below = (*ident, name)
                 try:
                     more += self._namespace_tasks(below)

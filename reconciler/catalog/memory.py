@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from reconciler.catalog.base import DataPlace, WriteContext, Written
+from reconciler.catalog.base import DataPlace, LeaseRecords, WriteContext, Written
 from reconciler.core.fields import bare
 from reconciler.core.world import World
 from reconciler.model.arrow import Field
@@ -91,6 +91,26 @@ class Calls:
 
 
 @dataclass
+class MemoryLease:
+    place: str = "memory"
+    records: dict[int, list[str]] = field(default_factory=dict)
+
+    def numbers(self) -> Sequence[int]:
+        return list(self.records)
+
+    def read(self, number: int) -> str | None:
+        found = self.records.get(number)
+        return found[0] if found is not None else None
+
+    def create(self, number: int, text: str) -> bool:
+        mine = [text]
+        return self.records.setdefault(number, mine) is mine
+
+    def drop(self, number: int) -> None:
+        self.records.pop(number, None)
+
+
+@dataclass
 class MemoryCatalog:
     world: World = field(default_factory=lambda: World(locate=place))
     capabilities: Capabilities = field(default_factory=MemoryCapabilities)
@@ -98,6 +118,7 @@ class MemoryCatalog:
     gaps: tuple[Gap, ...] = ()
     unsupported: tuple[Unsupported, ...] = ()
     calls: Calls = field(default_factory=Calls)
+    lease: MemoryLease = field(default_factory=MemoryLease)
 
     def __post_init__(self) -> None:
         self._lock = threading.Lock()
@@ -157,6 +178,9 @@ class MemoryCatalog:
             if change.ident in self.world.detached:
                 return
             raise CatalogError(Code.TABLE_NOT_FOUND, f"there is no dataset at {change.location}")
+
+    def lease_records(self, idents: Sequence[Ident]) -> Sequence[LeaseRecords] | None:
+        return [self.lease]
 
     def close(self) -> None:
         pass

@@ -6,6 +6,7 @@ import contextlib
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 
+from reconciler.catalog.base import LeaseRecords
 from reconciler.catalog.entries import BrokenEntry, Listed, NamespaceEntry, TableEntry
 from reconciler.catalog.locations import normal, same_place
 from reconciler.catalog.marks import split
@@ -13,6 +14,7 @@ from reconciler.catalog.rest_api import RestApi
 from reconciler.catalog.rest_capabilities import INVENTORY, RestCapabilities
 from reconciler.catalog.rest_entries import namespace_entry, table_entry
 from reconciler.catalog.rest_inventory import Inventory, Record, digest
+from reconciler.catalog.rest_lease import RestLease
 from reconciler.catalog.rest_walk import Walk
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import ROOT, Ident, dotted, parent
@@ -32,6 +34,9 @@ class RestStore:
     @property
     def where(self) -> str:
         return f"the Lance REST namespace {self._api.http.base}"
+
+    def lease_records(self, idents: Sequence[Ident]) -> Sequence[LeaseRecords]:
+        return [RestLease(self._api)]
 
     def close(self) -> None:
         self._api.http.close()

@@ -3,6 +3,7 @@
     marks/<table id>.json                 our marks that changed after the entry was made
     replacing/<schema>/<table>/entry.json an entry as it was before its replacement, written before it is removed
     detached/<schema>/<table>/entry.json  where a deregistered table left its data, when the rule does not say
+    lease/<number>.json                   whose turn it is to write
 
 Marks go by the id of the entry, so that they follow it through a rename of its schema and never fall to a stranger's
 table of the same name.
@@ -14,6 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
+from reconciler.catalog.lease_files import LeaseFiles
 from reconciler.catalog.record_files import RecordFiles, marks_values
 from reconciler.catalog.storage import Storage
 from reconciler.model.ident import Ident
@@ -30,6 +32,9 @@ class Records:
     def files(self) -> frozenset[str]:
         """Every record, in one listing."""
         return self._records.names()
+
+    def lease(self) -> LeaseFiles:
+        return LeaseFiles(self._records.storage, f"{self._records.folder}/lease")
 
     # marks
 

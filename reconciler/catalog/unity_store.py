@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
+from reconciler.catalog.base import LeaseRecords
 from reconciler.catalog.entries import BrokenEntry, Listed, NamespaceEntry, TableEntry
 from reconciler.catalog.locations import same_place
 from reconciler.catalog.marks import split
@@ -79,6 +80,10 @@ class UnityStore:
     @property
     def property_limit(self) -> int | None:
         return LIMIT
+
+    def lease_records(self, idents: Sequence[Ident]) -> Sequence[LeaseRecords]:
+        """In the storage: the server itself lets two create one name."""
+        return [self.records.lease()]
 
     def close(self) -> None:
         self.client.close()

@@ -58,7 +58,7 @@ def _command(args: argparse.Namespace, out: Output) -> int:
     except Failure as error:
         out.diagnostics(error.diagnostics)
         out.say(f"error: {error.message}")
-        return EXIT_CODES[error.outcome]
+        return error.exit_code or EXIT_CODES[error.outcome]
     except KeyboardInterrupt:
         out.say("interrupted: nothing was written")
         return INTERRUPTED

@@ -12,7 +12,7 @@ from reconciler.cli.formats import report_as
 from reconciler.cli.output import Output
 from reconciler.cli.report_file import ReportFile
 from reconciler.cli.requests import planned, reading, spark
-from reconciler.model.report import EXIT_CODES, Outcome, Report
+from reconciler.model.report import Outcome, Report
 from reconciler.render import text
 
 
@@ -50,7 +50,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
 def _exit_code(report: Report, lost: bool) -> int:
     """A run whose report was asked for and lost is no success: whoever reads the file finds `interrupted` there. To
     apply again is the remedy, as for any 5; 1 promises that nothing was written."""
-    code = EXIT_CODES[report.outcome]
+    code = report.exit_code
     if code != OK or not lost:
         return code
     return PARTLY if report.count("done") else ERROR
@@ -78,7 +78,8 @@ def _applied(args: argparse.Namespace, out: Output, file: ReportFile) -> Report:
         confirm(made, out)
     if args.plan is not None and made.refused is None:
         app.connect_for(made, Path(args.plan), out.session, trusted)
-    options = app.RunOptions(args.parallelism, args.timeout, Path(args.journal) if args.journal else None, spark(args))
+    journal = Path(args.journal) if args.journal else None
+    options = app.RunOptions(args.parallelism, args.timeout, journal, spark(args), args.lock_timeout)
     return app.apply(made, options, out.session, file.write)
 
 

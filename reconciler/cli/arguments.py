@@ -108,6 +108,12 @@ def parser() -> Parser:
     _add_paths(importing, metavar="CATALOG.yaml")
     importing.add_argument("-o", "--output", metavar="DIR", required=True, help="where the files go")
     _add_variables(importing)
+    unlock = command("unlock", "show who holds the lease of a catalog, and take it away")
+    _add_paths(unlock)
+    unlock.add_argument("--catalog", action="append", default=[], metavar="NAME", help="only this catalog")
+    unlock.add_argument("--yes", action="store_true", help="do not ask")
+    _add_variables(unlock)
+    _add_format(unlock)
     show = command("show", "render a saved plan, a report or a journal")
     show.add_argument("file", metavar="FILE")
     _add_format(show, *PLAN_DOCUMENTS)
@@ -169,6 +175,7 @@ def _add_data_steps(to: Parser) -> None:
     _add_spark(to)
     to.add_argument("--dry-run", action="store_true", help="show the steps; start no Spark, write nothing")
     to.add_argument("--report", metavar="FILE", help="write the report here, whatever happens")
+    _add_lock(to)
     _add_format(to)
 
 
@@ -202,6 +209,7 @@ def _add_maintain(to: Parser) -> None:
     _add_scope(to)
     _add_spark(to)
     to.add_argument("--dry-run", action="store_true", help="show what would be done, and why; start no Spark")
+    _add_lock(to)
     _add_format(to)
     to.add_argument("-o", "--output", metavar="FILE", help="write the result there instead of to stdout")
 
@@ -296,6 +304,12 @@ def _add_running(to: Parser) -> None:
     to.add_argument("--journal", metavar="FILE", help="default: .reconciler/journal/…")
     to.add_argument("--parallelism", type=_positive(int), default=8, metavar="N", help="steps at a time (default: 8)")
     to.add_argument("--timeout", type=_positive(float), metavar="SECONDS", help="start no further step after this")
+    _add_lock(to)
+
+
+def _add_lock(to: Parser) -> None:
+    to.add_argument("--lock-timeout", type=_positive(float, zero=True), metavar="SECONDS",
+                    help="how long to wait for another run that writes (default: 75; 0: do not wait)")  # fmt: skip
 
 
 def _variable(text: str) -> tuple[str, str]:
@@ -312,14 +326,14 @@ def _not_empty(text: str) -> str:
     return text
 
 
-def _positive(kind: type[int] | type[float]) -> Callable[[str], int | float]:
+def _positive(kind: type[int] | type[float], zero: bool = False) -> Callable[[str], int | float]:
     def convert(text: str) -> int | float:
         try:
             value = kind(text)
         except ValueError:
-            value = 0
-        if 0 < value < 1e9:
+            value = -1
+        if 0 < value < 1e9 or (zero and value == 0):
             return value
-        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number{' or 0' if zero else ''}")
 
     return convert

@@ -12,7 +12,7 @@ from pathlib import Path
 from reconciler import app
 from reconciler.cli.report_file import is_read
 from reconciler.model.plan import Plan
-from reconciler.model.report import EXIT_CODES, Report
+from reconciler.model.report import Report
 from reconciler.model.run import Run
 from reconciler.render.metrics import label_problem, last_success_in, metrics_text
 from reconciler.render.termination import termination_text
@@ -55,7 +55,7 @@ class Ending:
 
     def reported(self, report: Report) -> None:
         self.report = report
-        self.write(EXIT_CODES[report.outcome])
+        self.write(report.exit_code)
 
     def write(self, code: int) -> Run:
         """What was done stays done: that something cannot be written is told, and changes no exit code."""

@@ -38,6 +38,10 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("a report, as a page", "reconciler show report.json --format html"),
         ("what a run did that was killed", "reconciler show .reconciler/journal/JOURNAL.jsonl"),
     ),
+    "unlock": (
+        ("who holds it, and a question", "reconciler unlock manifests/"),
+        ("in a script", "reconciler unlock manifests/ --catalog lake --yes"),
+    ),
     "graph": (
         ("what waits for what in a plan, for a document", "reconciler graph --plan plan.json --format mermaid"),
         ("the manifests of one namespace", "reconciler graph manifests/ --target 'vision.**' --format svg"),

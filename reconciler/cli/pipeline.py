@@ -10,7 +10,7 @@ from reconciler.cli.exits import CHANGES, ERROR, INTERRUPTED, OK, PARTLY
 from reconciler.cli.output import Output
 from reconciler.cli.report_file import ReportFile
 from reconciler.cli.requests import request, spark
-from reconciler.model.report import EXIT_CODES, Report
+from reconciler.model.report import Report
 from reconciler.model.verification import Verification
 from reconciler.render import as_json, text
 from reconciler.render.inventory import inventory_json, inventory_text
@@ -45,7 +45,7 @@ def verify(args: argparse.Namespace, out: Output) -> int:
 def maintain(args: argparse.Namespace, out: Output) -> int:
     _need_folder(args.output)
     found, warnings = maintaining.maintain(
-        maintaining.MaintainRequest(request(args), spark(args), args.dry_run), out.session
+        maintaining.MaintainRequest(request(args), spark(args), args.dry_run, args.lock_timeout), out.session
     )
     out.diagnostics(warnings)
     shown = as_json.dumped(found.to_json()) if args.format == "json" else maintained_text(found)
@@ -94,13 +94,13 @@ def _data_steps(args: argparse.Namespace, out: Output) -> int:
         )
     if args.dry_run:
         return OK
-    report = app.apply(made, app.RunOptions(spark=spark(args)), out.session, file.write)
+    report = app.apply(made, app.RunOptions(spark=spark(args), lock_timeout=args.lock_timeout), out.session, file.write)
     shown = report.to_json()
     if args.format == "json":
         out.result(as_json.dumped(shown))
     elif report.outcome != "no_changes":
         out.result(text.report_text(shown))
-    code = EXIT_CODES[report.outcome]
+    code = report.exit_code
     return PARTLY if code == OK and file.lost and report.count("done") else code
 
 

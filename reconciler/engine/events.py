@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from reconciler.engine.journal import Journal
 from reconciler.engine.progress import EVERY, Line, status_line
-from reconciler.model.plan import Step
+from reconciler.model.plan import Json, Step
 from reconciler.model.report import Outcome, StepResult
 
 Tell = Callable[[str, str, str, Mapping[str, object]], None]
@@ -37,6 +37,15 @@ class StepEvents:
             level = "error" if result.status in ("failed", "unknown") else "info"
             why = f": {error.message}" if error else ""
             self._tell(level, "step_ended", f"{result.status}: {step.action} {step.key}{why}", fields)
+
+    def lease(self, event: Mapping[str, Json]) -> None:
+        self._journal.lease(event)
+        self._tell(
+            "info",
+            "lease",
+            f"lease of catalog {event.get('catalog')}: {event.get('state')}",
+            {k: v for k, v in event.items() if k != "event"},
+        )
 
     def finish(self, outcome: Outcome) -> None:
         self._journal.finish(outcome)

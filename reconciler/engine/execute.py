@@ -19,7 +19,7 @@ from reconciler.core.plan_renames import earlier_names
 from reconciler.engine.chain import Live, chains_of, links_of, locations_of
 from reconciler.engine.graph import Graph
 from reconciler.engine.journal import Journal, JournalError, NoJournal
-from reconciler.engine.outcome import JOURNAL, SIGNAL, TIMEOUT, Halt, nothing_ran, report_of
+from reconciler.engine.outcome import JOURNAL, LEASE, SIGNAL, TIMEOUT, Halt, nothing_ran, report_of
 from reconciler.engine.progress import Progress, Silent
 from reconciler.engine.reader import Reader
 from reconciler.engine.retry import Retry
@@ -50,9 +50,11 @@ def execute(
     max_retries: int | Mapping[str, int] = MAX_RETRIES,
     sleep: Callable[[float], object] | None = None,
     data: DataPlane | None = None,
+    guard: Callable[[], str | None] = lambda: None,
 ) -> Report:
     """`max_retries`: for all catalogs, or for those named. `stop` is set by a signal. `sleep` is for tests; by default
-    a wait ends early when the run is to stop. `data` runs the steps that move rows."""
+    a wait ends early when the run is to stop. `data` runs the steps that move rows. `guard` is asked
+    before every write: why there may be none any more, because the lease was lost."""
     journal = journal or NoJournal()
     if plan.refused is not None:
         return _finished(nothing_ran(plan, "refused", f"nothing was written: {plan.refused}"), journal)
@@ -60,6 +62,7 @@ def execute(
     given = max_retries if isinstance(max_retries, Mapping) else dict.fromkeys(catalogs, max_retries)
     waiting = (sleep or run.pause, run.stopped)
     run.data = data
+    run.guard = guard
     run.retries = {name: Retry(given.get(name, MAX_RETRIES), *waiting) for name in catalogs}
     return _finished(run.report(), journal)
 
@@ -74,6 +77,7 @@ def _finished(report: Report, journal: Journal) -> Report:
 class _Run:
     retries: Mapping[str, Retry]
     data: DataPlane | None
+    guard: Callable[[], str | None]
 
     def __init__(
         self,
@@ -146,6 +150,7 @@ class _Run:
         catalog = self.catalogs[name]
         tools = Tools(catalog, Reader(catalog, scope), self.retries[name], self.plan.plan_id, chains_of(steps))
         tools.data = self.data
+        tools.guard = self.guard
         return tools
 
     def _run(self, graph: Graph, holds: set[str]) -> None:
@@ -242,6 +247,8 @@ class _Run:
                 self._halt_for(SIGNAL, "interrupted by a signal: running steps were finished, no other was started")
             elif self._late():
                 self._halt_for(TIMEOUT, f"the time-out of {self.timeout:g} s is over: no further step was started")
+            elif (lost := self.guard()) is not None:
+                self._halt_for(LEASE, f"no further step was started: {lost}; apply again")
         return self.halt is not None
 
     def _halt_for(self, halt: Halt, why: str) -> None:

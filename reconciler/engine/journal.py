@@ -1,8 +1,8 @@
 """What a run did, line by line, on disk before it goes on: the story of a run that was killed.
 
-JSON lines: `header`, then `start` and `end` of each step, then `finish`. Nothing is read back from here: the live
-catalog is the state. A `start` is synced before its step writes anything, an `end` before the run goes on from it.
-Threads that wait at the same time share one sync.
+JSON lines: `header`, what happened to the `lease`, `start` and `end` of each step, then `finish`. Nothing is read back
+from here: the live catalog is the state. A `start` is synced before its step writes anything, an `end` before the run
+goes on from it. Threads that wait at the same time share one sync.
 """
 
 from __future__ import annotations
@@ -31,10 +31,14 @@ class JournalError(Exception):
 class Journal(Protocol):
     def start(self, step: Step) -> None: ...
     def end(self, *results: StepResult) -> None: ...
+    def lease(self, event: Mapping[str, Json]) -> None: ...
     def finish(self, outcome: Outcome) -> None: ...
 
 
 class NoJournal:
+    def lease(self, event: Mapping[str, Json]) -> None:
+        pass
+
     def start(self, step: Step) -> None:
         pass
 
@@ -61,6 +65,9 @@ class Witness:
     def end(self, *results: StepResult) -> None:
         self.ended.update({result.step.id: result for result in results})
         self._journal.end(*results)
+
+    def lease(self, event: Mapping[str, Json]) -> None:
+        self._journal.lease(event)
 
     def finish(self, outcome: Outcome) -> None:
         self._journal.finish(outcome)
@@ -100,7 +107,12 @@ class FileJournal:
 
     def finish(self, outcome: Outcome) -> None:
         self._note({"event": "finish", "outcome": outcome})
-        os.close(self._file)
+        with self._turn, self._lock:  # Nothing is written after it: the number of the file may be another's then.
+            self._broken = JournalError(f"the journal {self.path} is closed")
+            os.close(self._file)
+
+    def lease(self, event: Mapping[str, Json]) -> None:
+        self._note(event)
 
     def _note(self, *events: Mapping[str, Json]) -> None:
         """Returns once the lines are on disk."""

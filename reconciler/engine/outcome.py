@@ -14,6 +14,7 @@ Halt = str
 SIGNAL: Halt = "signal"
 TIMEOUT: Halt = "timeout"
 JOURNAL: Halt = "journal"
+LEASE: Halt = "lease"
 
 
 def nothing_ran(plan: Plan, outcome: Outcome, message: str) -> Report:

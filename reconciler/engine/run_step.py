@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from reconciler.catalog.base import Catalog, DataPlane, WriteContext, Written
@@ -39,6 +39,8 @@ class Tools:
     """Per object, all steps of the plan on it."""
     data: DataPlane | None = None
     """For the steps that move rows."""
+    guard: Callable[[], str | None] = lambda: None
+    """Why nothing may be written any more, or None."""
 
 
 @dataclass
@@ -170,13 +172,17 @@ def _any_cut(lives: Lives) -> bool:
 
 def _write_until_it_holds(step: Step, links: Sequence[Link], tools: Tools, attempts: _Attempts) -> Ended:
     landed = False
+    lives: Lives = {}
     while True:
+        if (lost := tools.guard()) is not None:
+            message = f"it was not written{' again' if attempts.count else ''}: {lost}"
+            return replace(attempts.end("failed", lives, _error(Code.INTERNAL, message), landed), gave_up=True)
         attempts.count += 1
         error = _write(step, tools, attempts)
         attempts.doubt = error is not None and error.unknown_outcome
         landed = landed or error is None or error.landed
         try:
-            lives: Lives = read_live(links, tools)
+            lives = read_live(links, tools)
             raced = error is not None and error.code in _RACED
             place, lives = _settled(step, links, lives, tools, PATIENCE if raced else ())
         except CatalogError as unread:

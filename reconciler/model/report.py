@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from reconciler.model.lease import LeaseUse
 from reconciler.model.plan import FORMAT_VERSION, Json, Step
 
 Status = Literal["done", "skipped", "failed", "unknown", "not_run"]
@@ -59,6 +60,7 @@ class Report:
     steps: tuple[StepResult, ...]
     message: str = ""
     """One sentence for a person: why the run ended as it did."""
+    leases: tuple[LeaseUse, ...] = ()
 
     def count(self, status: Status) -> int:
         return sum(1 for s in self.steps if s.status == status)
@@ -72,9 +74,18 @@ class Report:
             "message": self.message,
             "steps": [s.to_json() for s in self.steps],
             "summary": {s: self.count(s) for s in statuses},
+            "leases": [use.to_json() for use in self.leases],
         }
+
+    @property
+    def exit_code(self) -> int:
+        if self.outcome == "refused" and any(use.ending == "refused" for use in self.leases):
+            return LEASE_HELD
+        return EXIT_CODES[self.outcome]
 
 
 EXIT_CODES: dict[Outcome, int] = {
     "applied": 0, "no_changes": 0, "failed": 1, "refused": 3, "stale": 4, "partial": 5, "interrupted": 130,
 }  # fmt: skip
+LEASE_HELD = 6
+"""Refused because another run holds the lease."""

@@ -9,7 +9,9 @@ from reconciler.model.report import Report
 
 OUTCOMES = ("applied", "no_changes", "drift", "partial", "refused", "stale", "locked", "failed", "interrupted")
 """Those of a report, and `drift`: the live catalogs differ from the manifests, or were not read completely."""
-_BY_CODE = {0: "no_changes", 2: "drift", 3: "refused", 4: "stale", 5: "partial", 6: "locked", 130: "interrupted"}
+LOCKED = 6
+"""A report calls it refused."""
+_BY_CODE = {0: "no_changes", 2: "drift", 3: "refused", 4: "stale", 5: "partial", LOCKED: "locked", 130: "interrupted"}
 _CAME_TO_A_RESULT = {"apply": (0,), "drift": (0, 2)}
 
 
@@ -28,7 +30,7 @@ class Run:
 
     @property
     def outcome(self) -> str:
-        if self.report is not None:
+        if self.report is not None and self.exit_code != LOCKED:
             return self.report.outcome
         return _BY_CODE.get(self.exit_code, "failed")
 

@@ -16,6 +16,7 @@ from reconciler.model.maintenance import Facts, Fragment, Maintenance
 from reconciler.pipeline import claims, maintain_task
 from reconciler.pipeline.jobs import TASKS_PER_CORE, answers, cores
 from reconciler.pipeline.maintain_task import ATTEMPTS, CLAIM_KEY, CLAIMED, is_conflict, open_latest
+from reconciler.pipeline.session import SparkError
 from reconciler.pipeline.table_task import Unit, _told
 
 THREADS = 16
@@ -116,6 +117,8 @@ class Run:
     results: list[dict[str, Result]] = field(default_factory=list)
     under_way: str | None = None
     """The part whose tables without a result may be worked on."""
+    may_write: Callable[[], str | None] = lambda: None
+    """Why nothing may be written any more, or None."""
 
     _cores: int | None = None
 
@@ -125,6 +128,9 @@ class Run:
     def run(self) -> None:
         """Raises SparkError."""
         for part, action in ((COMPACT, self._compact), (INDEXES, self._indexes), (CLEANUP, self._cleanup)):
+            self.under_way = None
+            if (problem := self.may_write()) is not None:
+                raise SparkError(problem)
             self.under_way = part
             chosen = [n for n, found in enumerate(self.assessed) if found.runs(part)]
             failed = {n for n in chosen if any(r.outcome != "done" for r in self.results[n].values())}
@@ -178,13 +184,17 @@ class Run:
             else:
                 rewritten[n].append(answer["result"])
             if not waiting[n] and COMPACT not in self.results[n]:
-                done = _committed(self.subjects[n], pending[n].facts.version, rewritten.pop(n))
+                problem = self.may_write()
+                done = Result("failed", problem) if problem is not None else self._commit(n, pending, rewritten)
                 if isinstance(done, str):
                     lost[n] = done
                 else:
                     self.results[n][COMPACT] = done
             self.show(replace(pace, tables=sum(1 for left in waiting.values() if not left)))
         return lost
+
+    def _commit(self, n: int, pending: Mapping[int, Assessed], rewritten: dict[int, list[str]]) -> Result | str:
+        return _committed(self.subjects[n], pending[n].facts.version, rewritten.pop(n))
 
     def _indexes(self, chosen: Sequence[int]) -> None:
         units = []

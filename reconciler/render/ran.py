@@ -35,6 +35,9 @@ class Ran:
     note: str = ""
     started: str = ""
     seconds: float = 0.0
+    before: int | None = None
+    after: int | None = None
+    """Versions of the dataset."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,8 @@ def _of_result(result: Mapping[str, Any]) -> Ran:
         _problem(result.get("error")),
         _note(result.get("version_before"), result.get("tag")),
         seconds=float(result.get("seconds") or 0),
+        before=result.get("version_before"),
+        after=result.get("version_after"),
     )
 
 

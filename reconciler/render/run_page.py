@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reconciler.model.ident import dotted
+from reconciler.model.plan import Json
 from reconciler.render.page_frame import page, text
 from reconciler.render.page_plain import Entry
 from reconciler.render.ran import FINE, WORDS, Ran, Run
@@ -34,7 +35,7 @@ def _header(run: Run) -> str:
 def _entry(order: int, step: Ran) -> Entry:
     symbol, style = _SHOWN[step.status]
     took = f"{step.seconds:g} s" if step.seconds else ""
-    return {
+    out: Entry = {
         "kind": "step",
         "order": order,
         "id": _text(step.id),
@@ -47,6 +48,8 @@ def _entry(order: int, step: Ran) -> Entry:
         "status": WORDS[step.status],
         "reason": _text("; ".join(part for part in (step.problem, step.note, step.started, took) if part)),
     }
+    versions: list[Json] = [["version", str(step.before), str(step.after)]] if step.before != step.after else []
+    return out | ({"diff": [["Dataset", versions]]} if versions else {})
 
 
 def _text(value: str) -> str:

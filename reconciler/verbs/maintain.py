@@ -8,14 +8,17 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from reconciler import app
+from reconciler.app_lease import refusal, turn_to_write
 from reconciler.core.maintenance import skipped
 from reconciler.core.ownership import owner_seen_by
 from reconciler.core.uris import place_of
+from reconciler.engine.lease_keeper import Keeper, LeaseRefused, LeaseUnavailable
 from reconciler.model.desired import Desired, DesiredTable
 from reconciler.model.diagnostic import Diagnostic
-from reconciler.model.ident import dotted
+from reconciler.model.ident import Ident, dotted
 from reconciler.model.maintained import Decision, Maintained, MaintainedTable, Result
 from reconciler.pipeline.session import SparkError, SparkOptions, missing
+from reconciler.session import LeaseHeld
 from reconciler.verbs.tables import DECLARED_ONLY, Declared, Found, loaded, look_at, spark_for, wanted
 
 if TYPE_CHECKING:
@@ -30,6 +33,7 @@ class MaintainRequest:
     what: app.Request
     spark: SparkOptions
     dry_run: bool = False
+    lock_timeout: float | None = None
 
 
 @dataclass
@@ -59,7 +63,7 @@ def maintain(request: MaintainRequest, at: Session) -> tuple[Maintained, list[Di
     for table, found in zip(ours, assess(subjects), strict=True):
         table.assessed, table.error = (None, found) if isinstance(found, str) else (found, None)
     due = [t for t in ours if t.assessed is not None and any(d.run for d in t.assessed.decisions)]
-    interrupted = bool(due) and not request.dry_run and _run(due, request.spark, at)
+    interrupted = bool(due) and not request.dry_run and _in_turn(due, request, at)
     return Maintained(tuple(_maintained(t, at) for t in tables), interrupted), warnings
 
 
@@ -92,7 +96,21 @@ def _place(found: Found) -> str:
     return place_of(location if isinstance(location, str) else found.place.uri)
 
 
-def _run(due: Sequence[_Table], options: SparkOptions, at: Session) -> bool:
+def _in_turn(due: Sequence[_Table], request: MaintainRequest, at: Session) -> bool:
+    """What another run did meanwhile is found by Lance, and measured again: a compaction that lost is planned anew."""
+    what: dict[str, list[Ident]] = {}
+    for table in due:
+        what.setdefault(table.want.catalog, []).append(table.want.ident)
+    try:
+        with turn_to_write(what, request.lock_timeout, at) as turn:
+            return _run(due, request.spark, at, turn)
+    except LeaseRefused as error:
+        raise LeaseHeld(refusal(error)) from error
+    except LeaseUnavailable as error:
+        raise app.Failure(f"nothing was written: {error}") from error
+
+
+def _run(due: Sequence[_Table], options: SparkOptions, at: Session, turn: Keeper) -> bool:
     """True when it was interrupted. Once tables may have been changed nothing but the result tells what was done, so
     there is one whatever happens."""
     from reconciler.pipeline.maintain import Run
@@ -100,7 +118,7 @@ def _run(due: Sequence[_Table], options: SparkOptions, at: Session) -> bool:
     subjects = [t.subject for t in due if t.subject is not None]
     assessed = [t.assessed for t in due if t.assessed is not None]
     with spark_for(options, at) as (spark, progress):
-        run = Run(spark, subjects, assessed, lambda pace: progress.show(pace.line))
+        run = Run(spark, subjects, assessed, lambda pace: progress.show(pace.line), may_write=turn.problem)
         at.writing = True
         try:
             run.run()

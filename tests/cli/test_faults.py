@@ -166,7 +166,7 @@ def test_no_permission_to_write(closed: Path) -> None:
     for folder, _, _ in os.walk(closed / "lake"):
         os.chmod(folder, 0o555)
     run = limited(closed, NO_OVERRIDE, "apply", "m.yaml", "--yes")
-    refused(run, 1, "FAILED", "PermissionDenied", str(closed / "lake"))
+    refused(run, 1, "Failed", "PermissionDenied", str(closed / "lake"))
     assert content(closed / "lake") == before
     assert limited(closed, NO_OVERRIDE, "plan", "m.yaml").code == 0, "reading is enough for a plan"
 

@@ -16,10 +16,10 @@ from kill_runs import KILLED, Warm, finish, start, story
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("k", range(1, 17))
+@pytest.mark.parametrize("k", range(1, 18))
 def test_killed_after_each_line_of_a_small_run(k: int, folder: Path, small: Calm, warm: Warm) -> None:
-    """A header, a start and an end of 7 steps, a finish."""
-    assert len(small.story) == 16
+    """A header, the lease, a start and an end of 7 steps, a finish."""
+    assert len(small.story) == 17
     (folder / "m.yaml").write_text(manifests(2))
     code = warm.run(folder, "apply", "m.yaml", "--parallelism", "1", journal="killed.jsonl", stop_at=k)
     assert code == KILLED

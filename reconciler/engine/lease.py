@@ -1,0 +1,210 @@
+"""Whose turn it is to write to a catalog. Two runs never hold the lease of one place at a time.
+
+The lease is the newest of numbered records. All that is asked of a catalog is that of several who create a record one
+succeeds: to take, renew or give back is to create the record with the next number, and who comes second has lost. The
+numbers never go down (a lease that was given back leaves its record), so the number with which it was taken is a token
+that grows from holder to holder.
+
+When is a holder gone? Its written expiry is by its own clock, which may be wrong. So a waiter watches: a record that
+did not change for its whole time to live, by the waiter's own clock, is of a holder that no longer renews. Two short
+cuts: a process of this very machine that has ended, and an expiry that is past by more than LONG_AGO, which no clock is
+wrong by that still gets answers from a service with signed requests or TLS: the crashed run of yesterday delays nobody.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+from reconciler.catalog.base import LeaseRecords
+from reconciler.engine.lease_holder import has_ended
+from reconciler.model.errors import CatalogError, Code
+from reconciler.model.lease import DEFAULT_TTL, Holder, Lease, lease_from
+
+LONG_AGO = 600.0
+"""Seconds."""
+_ROUNDS = 5
+_MOMENT = 0.05
+
+
+def elapsing() -> float:
+    """Seconds that also pass while the machine sleeps, where the system can tell."""
+    clock = getattr(time, "CLOCK_BOOTTIME", None)
+    return time.clock_gettime(clock) if clock is not None else time.monotonic()
+
+
+def asleep(seconds: float) -> bool:
+    time.sleep(seconds)
+    return False
+
+
+@dataclass(frozen=True)
+class Times:
+    """`pause` gives True when the run is to stop."""
+
+    ttl: float = DEFAULT_TTL
+    now: Callable[[], float] = elapsing
+    wall: Callable[[], datetime] = lambda: datetime.now(UTC)
+    pause: Callable[[float], bool] = asleep
+    ended: Callable[[Holder], bool] = has_ended
+
+    @property
+    def poll(self) -> float:
+        return min(2.0, self.ttl / 10)
+
+    @property
+    def renewal(self) -> float:
+        return self.ttl / 3
+
+    @property
+    def trusted(self) -> float:
+        """For how long after its last renewal a holder may write: less than others wait before they take over."""
+        return self.ttl * 5 / 6
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    number: int = 0
+    lease: Lease | None = None
+
+    @property
+    def held(self) -> Lease | None:
+        return self.lease if self.lease is not None and self.lease.held else None
+
+
+class LeaseLog:
+    """The records of one place as one value that is read and swapped."""
+
+    def __init__(self, records: LeaseRecords) -> None:
+        self._records = records
+        self.place = records.place
+
+    def read(self) -> Seen:
+        for _ in range(_ROUNDS):
+            number = max(self._records.numbers(), default=0)
+            if not number:
+                return Seen()
+            text = self._records.read(number)
+            if text is not None:
+                return Seen(number, lease_from(text))
+        raise CatalogError(Code.CONCURRENT_MODIFICATION, f"the lease in {self.place} changes all the time: try again")
+
+    def swap(self, seen: Seen, lease: Lease) -> Seen | None:
+        """None when it is not as it was seen, or when it is not known whether the record was made: read again. A number
+        may be free again because its record was superseded and dropped: so the newest is looked for afterwards."""
+        number, text = seen.number + 1, lease.to_text()
+        if not self._made(number, text):
+            return None
+        numbers = self._records.numbers()
+        if max(numbers, default=number) > number:
+            self._drop([number])
+            return None
+        self._drop([n for n in numbers if n < number])
+        return Seen(number, lease)
+
+    def _made(self, number: int, text: str) -> bool:
+        try:
+            made = self._records.create(number, text)
+        except CatalogError as error:
+            if not error.unknown_outcome and error.code is not Code.CONCURRENT_MODIFICATION:
+                raise
+            made = False
+        return made or self._records.read(number) == text
+
+    def _drop(self, numbers: Sequence[int]) -> None:
+        for number in numbers:
+            with contextlib.suppress(CatalogError):  # The next one does it.
+                self._records.drop(number)
+
+
+@dataclass(frozen=True, slots=True)
+class Me:
+    """This run."""
+
+    run: str
+    holder: Holder
+
+    def lease(self, times: Times, since: str = "", held: bool = True) -> Lease:
+        now = times.wall()
+        begun = since or _stamp(now)
+        return Lease(self.run, held, times.ttl, begun, _stamp(now + timedelta(seconds=times.ttl)), self.holder)
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """`over`: the lease that nobody renewed any more. `shared`: this run has it already, under another name."""
+
+    seen: Seen
+    at: float
+    """When it was asked for, by `Times.now`: it is counted from then."""
+    waited: float
+    over: Lease | None = None
+    shared: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """`lease` is that of the other run. `stopped`: this run is to stop, and did not wait to the end."""
+
+    lease: Lease
+    waited: float
+    stopped: bool = False
+
+
+def take(
+    log: LeaseLog, me: Me, times: Times, until: float, told: Callable[[Lease], None] = lambda lease: None
+) -> Taken | Refused:
+    """Waits until `until` (by `times.now`) at most. `told` hears of a lease that is waited for, whenever its holder is
+    another. Raises CatalogError."""
+    began = watched_from = times.now()
+    watched = Seen()
+    heard = ""
+    beaten = 0
+    while True:
+        asked = times.now()
+        seen = log.read()
+        held = seen.held
+        if held is not None and held.run == me.run:
+            return Taken(seen, asked, asked - began, shared=True)
+        if seen != watched:
+            watched, watched_from = seen, asked
+        wait = times.poll
+        if held is None or is_over(held, times, asked - watched_from):
+            made = log.swap(seen, me.lease(times))
+            if made is not None:
+                return Taken(made, asked, asked - began, held)
+            beaten, wait = beaten + 1, _MOMENT
+        if times.now() >= until and (held is not None or beaten >= _ROUNDS):
+            if held is None:
+                raise CatalogError(Code.CONCURRENT_MODIFICATION, f"the lease in {log.place} cannot be taken: try again")
+            return Refused(held, times.now() - began)
+        if held is not None and held.run != heard:
+            heard = held.run
+            told(held)
+        if times.pause(min(wait, max(_MOMENT, until - times.now()))):
+            return Refused(held or me.lease(times), times.now() - began, stopped=True)
+
+
+def is_over(lease: Lease, times: Times, unchanged: float) -> bool:
+    """`unchanged`: seconds for which it has been seen as it is."""
+    return unchanged >= lease.ttl or _expired_long_ago(lease, times) or times.ended(lease.holder)
+
+
+def _expired_long_ago(lease: Lease, times: Times) -> bool:
+    try:
+        expired = datetime.fromisoformat(lease.expires)
+        return (times.wall() - expired).total_seconds() > max(LONG_AGO, 2 * lease.ttl)
+    except (ValueError, TypeError):
+        return False
+
+
+def free(lease: Lease) -> Lease:
+    """The record that a lease leaves when it is given back, or taken away by hand."""
+    return replace(lease, held=False)
+
+
+def _stamp(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -1,0 +1,323 @@
+"""Whose turn it is, with a clock that stands still unless it is moved, and with many runs in any order."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from engine_plans import ns, plan, table
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reconciler.catalog.memory import MemoryCatalog, MemoryLease
+from reconciler.engine.execute import execute
+from reconciler.engine.lease import LONG_AGO, LeaseLog, Me, Refused, Seen, Taken, Times, free, take
+from reconciler.engine.lease_keeper import Guarded, Keeper, LeaseRefused, LeaseUnavailable
+from reconciler.model.errors import CatalogError, Code
+from reconciler.model.lease import Holder, Lease, lease_from
+
+TTL = 60.0
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@dataclass
+class Clock:
+    """`skew`: how far the wall clock of this machine is off. `during`: what happens while somebody pauses."""
+
+    now: float = 0.0
+    skew: float = 0.0
+    during: Callable[[], None] = lambda: None
+    pauses: int = 0
+
+    def pause(self, seconds: float) -> bool:
+        self.pauses += 1
+        self.now += seconds
+        self.during()
+        return False
+
+    def times(self, ended: bool = False) -> Times:
+        return Times(
+            TTL,
+            lambda: self.now,
+            lambda: START + timedelta(seconds=self.now + self.skew),
+            self.pause,
+            lambda holder: ended,
+        )
+
+
+def me(name: str) -> Me:
+    return Me(name, Holder(user=name, host="h", pid=1))
+
+
+def taken(log: LeaseLog, who: str, clock: Clock, timeout: float = 0.0) -> Taken:
+    got = take(log, me(who), clock.times(), clock.now + timeout)
+    assert isinstance(got, Taken), got
+    return got
+
+
+def test_a_free_lease_is_taken_and_given_back_with_a_growing_token() -> None:
+    log, clock = LeaseLog(MemoryLease()), Clock()
+    tokens = []
+    for who in "abc":
+        got = taken(log, who, clock)
+        assert got.seen.lease is not None
+        tokens.append(got.seen.number)
+        assert log.swap(got.seen, free(got.seen.lease)) is not None
+    assert tokens == sorted(set(tokens))
+    assert clock.pauses == 0
+
+
+def test_a_held_lease_is_refused_without_waiting_when_told_so() -> None:
+    log, clock = LeaseLog(MemoryLease()), Clock()
+    taken(log, "a", clock)
+    got = take(log, me("b"), clock.times(), clock.now)
+    assert isinstance(got, Refused)
+    assert got.lease.run == "a"
+    assert clock.pauses == 0
+
+
+def test_a_holder_that_renews_is_waited_for_to_the_end() -> None:
+    log, clock = LeaseLog(MemoryLease()), Clock()
+    keeper = Keeper(me("a"), clock.times())
+    got = taken(log, "a", clock)
+    state = {"seen": got.seen}
+
+    def renew() -> None:
+        made = log.swap(state["seen"], me("a").lease(clock.times()))
+        assert made is not None, "nobody may take a lease that is renewed"
+        state["seen"] = made
+
+    clock.during = renew
+    refused = take(log, me("b"), clock.times(), clock.now + 10 * TTL)
+    assert isinstance(refused, Refused)
+    assert refused.waited >= 10 * TTL
+    assert keeper.problem() is None
+
+
+@pytest.mark.parametrize("skew", [-LONG_AGO / 2, 0.0, LONG_AGO / 2])
+def test_a_holder_that_is_gone_is_noticed_by_ones_own_clock(skew: float) -> None:
+    """Whatever the two clocks say of the time of day."""
+    log, clock = LeaseLog(MemoryLease()), Clock()
+    taken(log, "a", clock)
+    other = Clock(now=clock.now, skew=skew)
+    got = take(log, me("b"), other.times(), other.now + TTL + 15)
+    assert isinstance(got, Taken)
+    assert got.over is not None
+    assert got.over.run == "a"
+    assert TTL <= got.waited <= TTL + other.times().poll + 0.1
+
+
+def test_a_process_that_ended_and_yesterdays_crash_delay_nobody() -> None:
+    for ended, later in ((True, 0.0), (False, LONG_AGO + TTL + 1)):
+        log, clock = LeaseLog(MemoryLease()), Clock()
+        taken(log, "a", clock)
+        clock.now += later
+        got = take(log, me("b"), clock.times(ended), clock.now)
+        assert isinstance(got, Taken), (ended, later)
+        assert clock.pauses == 0
+
+
+def test_one_run_holds_the_lease_of_one_place_once() -> None:
+    records, clock = MemoryLease(), Clock()
+    keeper = Keeper(me("a"), clock.times())
+    keeper.take_all([Guarded("lake", records), Guarded("pond", records)], 0)
+    assert [kept.catalog for kept in keeper.kept] == ["lake"]
+    keeper.release()
+    assert LeaseLog(records).read().held is None
+
+
+def test_all_or_none() -> None:
+    first, second, clock = MemoryLease("1"), MemoryLease("2"), Clock()
+    taken(LeaseLog(second), "b", clock)
+    keeper = Keeper(me("a"), clock.times())
+    with pytest.raises(LeaseRefused, match=r"pond.*held by b@h"):
+        keeper.take_all([Guarded("pond", second), Guarded("lake", first)], 0)
+    assert LeaseLog(first).read().held is None
+    assert LeaseLog(second).read().lease is not None
+
+
+def test_a_holder_that_slept_renews_before_it_writes() -> None:
+    records, clock = MemoryLease(), Clock()
+    keeper = Keeper(me("a"), clock.times())
+    keeper.take_all([Guarded("lake", records)], 0)
+    clock.now += 10 * TTL
+    assert keeper.lost, "without asking it cannot know"
+    assert keeper.problem() is None, "nobody has taken it"
+    keeper.release()
+
+
+def test_a_holder_that_slept_too_long_has_lost_it() -> None:
+    records, clock = MemoryLease(), Clock()
+    said: list[str] = []
+    keeper = Keeper(me("a"), clock.times(), said.append)
+    keeper.take_all([Guarded("lake", records)], 0)
+    keeper._end.set()  # the thread sleeps with its process
+    assert keeper._thread is not None
+    keeper._thread.join()
+    keeper._end.clear()
+    got = take(LeaseLog(records), me("b"), clock.times(), clock.now + 2 * TTL)
+    assert isinstance(got, Taken)
+    problem = keeper.problem()
+    assert problem is not None
+    assert "b@h" in problem
+    keeper.release()
+    assert LeaseLog(records).read() == got.seen, "what is another's is not given back"
+    assert [use.ending for use in keeper.uses()] == ["lost"]
+    assert any("no further step" in line for line in said)
+
+
+@dataclass
+class Failing(MemoryLease):
+    """`lost_answers`: creates that land and say that nobody knows; `error`: for everything."""
+
+    lost_answers: int = 0
+    error: CatalogError | None = None
+    calls: list[str] = field(default_factory=list)
+
+    def create(self, number: int, text: str) -> bool:
+        if self.error is not None:
+            raise self.error
+        made = super().create(number, text)
+        if self.lost_answers:
+            self.lost_answers -= 1
+            raise CatalogError(Code.SERVICE_UNAVAILABLE, "cut off", unknown_outcome=True)
+        return made
+
+
+def test_a_lost_answer_is_looked_up() -> None:
+    records, clock = Failing(lost_answers=1), Clock()
+    assert taken(LeaseLog(records), "a", clock).seen.number == 1
+
+
+def test_a_store_that_fails_is_borne_until_it_would_be_too_late() -> None:
+    records, clock = Failing(), Clock()
+    keeper = Keeper(me("a"), clock.times())
+    keeper.take_all([Guarded("lake", records)], 0)
+    records.error = CatalogError(Code.SERVICE_UNAVAILABLE, "down", unknown_outcome=True)
+    clock.now += TTL / 2
+    assert keeper.problem() is None
+    clock.now += TTL / 2
+    problem = keeper.problem()
+    assert problem is not None
+    assert "renewed" in problem
+    keeper.release()
+
+
+def test_a_lease_that_may_not_be_written_says_what_is_needed() -> None:
+    records = Failing("the vault", error=CatalogError(Code.PERMISSION_DENIED, "no"))
+    with pytest.raises(LeaseUnavailable, match=r"lake.*PermissionDenied \(15\): no.*kept in the vault"):
+        Keeper(me("a"), Clock().times()).take_all([Guarded("lake", records)], 0)
+
+
+def test_a_server_that_cannot_keep_one_is_told_and_used_without() -> None:
+    said: list[str] = []
+    keeper = Keeper(me("a"), Clock().times(), said.append)
+    keeper.take_all([Guarded("lake", Failing(error=CatalogError(Code.UNSUPPORTED, "no such call")))], 0)
+    assert keeper.problem() is None
+    assert "has no lease" in said[0]
+    keeper.release()
+
+
+def test_a_superseded_number_that_is_free_again_is_not_taken_for_the_newest() -> None:
+    """A run that slept between its look and its write."""
+    records, clock = MemoryLease(), Clock()
+    log = LeaseLog(records)
+    old = taken(log, "a", clock).seen
+    assert old.lease is not None
+    newer = log.swap(old, free(old.lease))
+    assert newer is not None
+    assert newer.lease is not None
+    newest = log.swap(newer, replace(newer.lease, run="b", held=True))
+    assert newest is not None
+    assert list(records.records) == [newest.number]
+    assert log.swap(old, me("c").lease(clock.times())) is None
+    assert log.read() == newest
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"format": 2}', '{"format": 1, "holder": 3}'])
+def test_a_record_that_cannot_be_read_is_somebodys_and_ends(text: str) -> None:
+    records, clock = MemoryLease(), Clock()
+    records.create(7, text)
+    assert isinstance(take(LeaseLog(records), me("a"), clock.times(), clock.now), Refused)
+    got = take(LeaseLog(records), me("a"), clock.times(), clock.now + 2 * TTL)
+    assert isinstance(got, Taken)
+    assert got.seen.number == 8
+
+
+def test_a_record_reads_back_as_it_was_written() -> None:
+    lease = Lease("r", True, TTL, "then", "later", Holder("u", "h", 3, "c", "url", "p", "b", "s", "t"))
+    assert lease_from(lease.to_text()) == lease
+    assert json.loads(lease.to_text())["holder"]["pid"] == 3
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from(["take", "renew", "give", "late"])), max_size=40))
+def test_never_two_holders_whatever_the_order(moves: list[tuple[int, str]]) -> None:
+    """Every run believes what it last saw, however long ago: a swap succeeds only on the newest."""
+    log, clock = LeaseLog(MemoryLease()), Clock()
+    known = [Seen()] * 4
+    owner: int | None = None
+    tokens: list[int] = []
+    for who, move in moves:
+        if move == "late":
+            known[who] = log.read()
+            continue
+        held = move != "give"
+        made = log.swap(known[who], replace(me(str(who)).lease(clock.times()), held=held))
+        seen = known[who].held
+        if made is None:
+            assert log.read() != known[who]
+            continue
+        assert owner is None or seen is not None, "it was free when another held it"
+        known[who] = made
+        if held and owner != who:
+            tokens.append(made.number)
+        owner = who if held else None
+    assert tokens == sorted(set(tokens))
+
+
+def test_of_many_threads_one_holds_it_at_a_time() -> None:
+    records = MemoryLease()
+    inside: list[str] = []
+    overlaps: list[str] = []
+
+    def run(name: str) -> None:
+        times = Times(TTL, pause=lambda seconds: threading.Event().wait(0.001))
+        for n in range(5):
+            keeper = Keeper(Me(f"{name}{n}", Holder(host="h")), times)
+            keeper.take_all([Guarded("lake", records)], 60)
+            inside.append(name)
+            overlaps.extend(inside[1:])
+            inside.remove(name)
+            keeper.release()
+
+    threads = [threading.Thread(target=run, args=(name,)) for name in "abcd"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert overlaps == []
+    assert len(records.records) == 1
+
+
+def test_no_write_is_sent_once_the_lease_is_lost() -> None:
+    """Steps that ended before stay, running ones send nothing more, others are not started."""
+    catalog = MemoryCatalog()
+    made = plan(catalog.world, [ns("a"), *table("a", "t")])
+    report = execute(made, {"lake": catalog}, parallelism=1, guard=lambda: "gone" if catalog.calls.writes else None)
+    assert (report.outcome, report.exit_code) == ("partial", 5)
+    assert [step.status for step in report.steps] == ["done", "not_run", "not_run"]
+    assert "gone" in report.message
+    assert catalog.calls.writes == 1
+
+
+def test_a_lease_that_is_lost_right_before_the_write() -> None:
+    catalog, asked = MemoryCatalog(), iter([None, "gone", "gone", "gone"])
+    report = execute(plan(catalog.world, [ns("a")]), {"lake": catalog}, parallelism=1, guard=lambda: next(asked))
+    assert (report.outcome, report.exit_code, catalog.calls.writes) == ("failed", 1, 0)
+    assert report.steps[0].status == "failed"
+    assert report.steps[0].error is not None
+    assert report.steps[0].error.message == "it was not written: gone"

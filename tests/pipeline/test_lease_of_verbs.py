@@ -1,0 +1,85 @@
+"""The verbs that write take the lease as `apply` does: while another run has it nothing is written, and it is given
+back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from cli.cli_runs import catalog, reconciler, table, write
+from pipeline.maintain_lake import SCHEMA, lake, maintain, outcomes, path, rows, state, without_spark
+
+from reconciler.catalog.lease_files import LeaseFiles
+from reconciler.catalog.storage import open_storage
+from reconciler.engine.lease import LeaseLog, Me, Times
+from reconciler.engine.lease_holder import this_process
+from reconciler.engine.lease_keeper import Guarded, Keeper
+
+SOURCE = "data: {source: {format: parquet, path: ./source.parquet}, mode: once}"
+
+
+def records(folder: Path) -> LeaseFiles:
+    return LeaseFiles(open_storage(str(folder / "lake"), {}), "__reconciler/lease")
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """By a run of somebody else, which is this process."""
+    keeper = Keeper(Me("somebody", this_process(command="a long night")), Times())
+    keeper.take_all([Guarded("lake", records(folder))], 0)
+    try:
+        yield
+    finally:
+        keeper.release()
+
+
+def test_maintain_waits_its_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    without_spark(monkeypatch)
+    lake(tmp_path, "t")
+    before = state(path(tmp_path))
+    with held(tmp_path):
+        refused = maintain(tmp_path, "--lock-timeout", "0")
+        assert (refused.code, refused.out) == (6, "")
+        assert "`a long night`" in refused.err
+        assert maintain(tmp_path, "--dry-run").code == 0
+    assert state(path(tmp_path)) == before
+    assert maintain(tmp_path, "--lock-timeout", "0").code == 0
+    assert state(path(tmp_path)) != before
+    assert LeaseLog(records(tmp_path)).read().held is None
+
+
+def test_maintain_that_lost_its_lease_changes_nothing_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    without_spark(monkeypatch)
+    lake(tmp_path, "t")
+    before = state(path(tmp_path))
+    answers = iter([None])
+    monkeypatch.setattr(Keeper, "problem", lambda self: next(answers, "the lease was lost"))
+    run = maintain(tmp_path, "--format", "json")
+    assert run.code == 1
+    assert outcomes(run) == ["failed", "not_run", None]
+    assert "the lease was lost" in run.out
+    assert state(path(tmp_path)) == before
+
+
+def test_materialize_is_refused_before_spark_is_asked(tmp_path: Path) -> None:
+    pq.write_table(rows(0), tmp_path / "source.parquet")
+    write(tmp_path, catalog(), table("t", schema=SCHEMA))
+    assert reconciler(tmp_path, "apply", "m.yaml", "--yes").code == 0
+    write(tmp_path, catalog(), table("t", schema=SCHEMA, spec=SOURCE))
+    nowhere = ("--remote", "sc://127.0.0.1:1", "--lock-timeout", "0")
+    with held(tmp_path):
+        refused = reconciler(tmp_path, "pipeline", "materialize", "m.yaml", *nowhere, "--report", tmp_path / "r.json")
+        assert refused.code == 6, refused
+        assert '"refused"' in (tmp_path / "r.json").read_text()
+
+
+def test_a_time_to_live_that_is_none(tmp_path: Path) -> None:
+    write(tmp_path, catalog(), table("t", schema=SCHEMA))
+    for text in ("0", "soon", "4000"):
+        run = reconciler(tmp_path, "apply", "m.yaml", "--yes", env={"RECONCILER_LEASE_TTL": text})
+        assert run.code == 1
+        assert "RECONCILER_LEASE_TTL" in run.err
+    assert not (tmp_path / "lake").exists()
