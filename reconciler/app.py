@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, nullcontext
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from reconciler.model.plan import Plan
     from reconciler.model.report import Report
     from reconciler.model.run_record import JournalRecord
+    from reconciler.model.way_back import WayBack
 
 __all__ = ["Failure", "PlanOptions", "Reading", "RedactingFormatter", "Redactor", "Refusal", "Session", "SparkOptions"]
 
@@ -89,6 +91,33 @@ def saved_journal(path: Path) -> JournalRecord | None:
         return None
 
 
+def against_policy(loaded: Loaded, reading: Reading) -> list[Diagnostic]:
+    """What the policies have against the manifests, as far as that can be said offline. Waived findings are none."""
+    from reconciler.catalog.registry import capabilities_of as rules_of
+    from reconciler.core.policy import judge_manifests
+    from reconciler.manifest.policy_rules import known_rules
+
+    desired = loaded.desired
+    if not desired.policies:
+        return []
+    only = loaded.changed.only if loaded.changed is not None else None
+    judged = judge_manifests(desired, known_rules(desired, rules_of), environment_of(reading), today())
+    return [
+        Diagnostic(f.source or Source(""), f.code, f.severity, f"{f.key}: {f.message}" if f.key else f.message, f.hint)
+        for f in judged.findings
+        if f.waiver is None and (only is None or f.key is None or f.key.ident in only.get(f.key.catalog, ()))
+    ]
+
+
+def environment_of(reading: Reading) -> str | None:
+    return reading.environment or None
+
+
+def today() -> str:
+    """The same day for everyone who runs at the same moment: UTC."""
+    return datetime.datetime.now(datetime.UTC).date().isoformat()
+
+
 def _prune_at_one_root(desired: Desired, names: Sequence[str]) -> str | None:
     """What one of two catalogs at one root does not declare would look like an orphan to it."""
     from reconciler.manifest.same_root import at_one_root
@@ -146,7 +175,12 @@ def planned(
         raise Failure(problem)
     public = replace(desired, catalogs={n: _public(s) for n, s in desired.catalogs.items()})
     try:
-        options = replace(request.options, data_plane=lacking(request.spark))
+        options = replace(
+            request.options,
+            data_plane=lacking(request.spark),
+            environment=environment_of(request.reading),
+            today=request.options.today or today(),
+        )
         return make_plan(public, snapshots, capabilities, options)
     except PlanError as error:
         raise Failure("there is no plan for these manifests", error.diagnostics) from error
@@ -285,8 +319,33 @@ def saved_plan(path: Path) -> Plan:
         raise Failure(f"{path}: {error}") from error
 
 
+def plan_to_apply(path: Path) -> Plan:
+    """A saved plan as it counts today: waivers in it may have expired since."""
+    from reconciler.core.policy_waivers import as_of
+
+    return as_of(saved_plan(path), today())
+
+
 def is_report(value: object) -> bool:
     return isinstance(value, dict) and "outcome" in value
+
+
+def ways_back(path: Path, steps: Sequence[str]) -> list[WayBack]:
+    """How to take steps of a report back; without any named, those that have a way."""
+    from reconciler.model.way_back import way_back
+
+    report = read_json(path)
+    if not isinstance(report, dict) or not is_report(report):
+        raise Failure(f"{path} is not a report: give the file that `reconciler apply --report FILE` wrote")
+    try:
+        found = {str(result["id"]): way_back(result) for result in report["steps"]}
+    except (KeyError, TypeError, ValueError) as error:
+        raise Failure(f"{path} is not a report of this program: it is malformed") from error
+    for step in steps:
+        if step not in found:
+            known = ", ".join([*found][:10]) or "none"
+            raise Failure(f"{path} has no step {step}; its steps are {known}{' …' if len(found) > 10 else ''}")
+    return [found[s] for s in steps] if steps else [way for way in found.values() if way.tag is not None]
 
 
 def warn_of_literals(at: Session, where: str) -> None:

@@ -53,7 +53,8 @@ LAYERS: dict[str, frozenset[str]] = {
     "app": frozenset({"model", "core", "catalog", "engine", "manifest", "render", "session", "app_data", "app_lease"}),
     "app_trust": frozenset({"model", "core", "engine", "manifest", "session", "app"}),
     "verbs": frozenset({"model", "core", "catalog.base", "engine", "app", "app_lease", "session", "pipeline"}),
-    "cli": frozenset({"model", "render", "app", "app_trust", "verbs"}),
+    "explain": frozenset({"model", "manifest.codes"}),
+    "cli": frozenset({"model", "render", "app", "app_trust", "verbs", "explain"}),
     "__main__": frozenset({"cli"}),
     "__init__": frozenset(),
 }
@@ -62,6 +63,7 @@ PURE = frozenset({"model", "core"})
 # Layer -> third-party libraries it may import.
 LIBRARIES: dict[str, frozenset[str]] = {
     "manifest": frozenset({"yaml", "jsonschema", "jsonschema_rs", "pydantic", "sqlglot"}),
+    "explain": frozenset({"yaml"}),
     "catalog": frozenset({"lance", "pyarrow", "obstore", "boto3", "botocore"}),
     "pipeline": frozenset({"lance", "pyarrow", "numpy", "pyspark", "obstore"}),
 }

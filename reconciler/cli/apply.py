@@ -65,7 +65,7 @@ def _no_plan(args: argparse.Namespace, file: ReportFile, outcome: Outcome, messa
 
 
 def _applied(args: argparse.Namespace, out: Output, file: ReportFile) -> Report:
-    made = app.saved_plan(Path(args.plan)) if args.plan is not None else planned(args, out)
+    made = app.plan_to_apply(Path(args.plan)) if args.plan is not None else planned(args, out)
     out.made(made)
     trusted = app_trust.catalogs_for(made, Path(args.plan), reading(args)) if args.plan and args.catalogs_from else None
     if args.format == "text":

@@ -118,6 +118,10 @@ def parser() -> Parser:
     show.add_argument("file", metavar="FILE")
     _add_format(show, *PLAN_DOCUMENTS)
     _add_graph(command("graph", "draw the steps of a saved plan, or manifests; offline"))
+    explain = command("explain", "what a code or a word of ours means, with an example and the fix")
+    explain.add_argument("code", nargs="*", metavar="CODE", help="M203, P001, NamespaceNotEmpty, adopt, `exit 3`, …")
+    explain.add_argument("--report", metavar="FILE", help="CODE is a step of this report: how to take it back")
+    explain.add_argument("--format", choices=["text", "json", "markdown"], default="text", help="default: text")
     completion = command("completion", "print a script that completes command lines in a shell")
     completion.add_argument("shell", choices=["bash", "zsh", "fish"], metavar="SHELL", help="bash, zsh or fish")
     verbs = command("pipeline", "work with the data of tables, on Spark").add_subparsers(

@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-OK, ERROR, CHANGES, PARTLY, INTERRUPTED = 0, 1, 2, 5, 130
+OK, ERROR, CHANGES, REFUSED, PARTLY, INTERRUPTED = 0, 1, 2, 3, 5, 130

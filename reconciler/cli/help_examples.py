@@ -27,6 +27,12 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "drift": (("exit 2 when something differs", "reconciler drift manifests/ --format json"),),
     "import": (("manifests of what is there", "reconciler import lake.yaml -o manifests/"),),
+    "explain": (
+        ("a diagnostic", "reconciler explain M203"),
+        ("what an exit code means", "reconciler explain exit 3"),
+        ("how to take a step back", "reconciler explain s3 --report report.json"),
+        ("everything that has an explanation", "reconciler explain"),
+    ),
     "show": (
         ("a saved plan", "reconciler show plan.json"),
         ("a report, as a page", "reconciler show report.json --format html"),

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from reconciler import app
-from reconciler.cli.exits import CHANGES, OK
+from reconciler.cli.exits import CHANGES, OK, REFUSED
 from reconciler.cli.formats import documented, plan_as
 from reconciler.cli.output import Output
 from reconciler.cli.requests import planned
@@ -20,4 +20,6 @@ def run(args: argparse.Namespace, out: Output) -> int:
             app.write_file(Path(args.output), as_json.plan_json(made))
             app.warn_of_literals(out.session, args.output)
     out.result(plan_as(made, args.format, out))
+    if made.refused_by_policy is not None:
+        return REFUSED
     return CHANGES if args.detailed_exitcode and made.has_changes else OK

@@ -77,9 +77,10 @@ def watch(desired: Desired, catalog: str) -> Watch:
 
 
 def only(desired: Desired, kept: Mapping[str, Callable[[Ident], bool]]) -> Desired:
-    """The same manifests with these tables only. Every namespace stays: what lives in one may need it."""
+    """The same manifests with these tables only. Every namespace stays: what lives in one may need it. Policies do not:
+    what they say is about all tables, and no matter of what is live."""
     tables = {name: {i: t for i, t in desired.tables.get(name, {}).items() if keep(i)} for name, keep in kept.items()}
-    return replace(desired, tables=tables)
+    return replace(desired, tables=tables, policies=())
 
 
 def places_wanted(desired: Desired, capabilities: Mapping[str, Capabilities]) -> set[str]:

@@ -21,5 +21,9 @@ class PlanOptions:
     """Globs over dotted identifiers; empty means everything."""
     data_plane: str | None = NO_DATA_PLANE
     """Why data-plane steps cannot run, or None when they can."""
+    environment: str | None = None
+    """What rules of a policy may be limited to."""
+    today: str = ""
+    """An ISO date, for the waivers: they hold up to a day. Without it none holds."""
     only: Mapping[str, frozenset[Ident]] | None = None
     """By catalog, the identifiers that the run is about, declared or not; None means all of them."""

@@ -15,6 +15,7 @@ from reconciler.core.order import number
 from reconciler.core.plan_catalog import CatalogPlan, plan_catalog
 from reconciler.core.plan_renames import earlier_names, later_names, namespace_renames
 from reconciler.core.plan_table import Shared
+from reconciler.core.policy import judge_plan
 from reconciler.core.selection import left_out, selected_in
 from reconciler.core.shared import declared_twice, followers, in_turn, left_to_others
 from reconciler.core.simulate import check
@@ -95,6 +96,7 @@ def _make_plan(
     deletes = [(name, d) for name, p in plans.items() for d in p.deletes]
     check([*drafts, *deletes], snapshots, one, missing, shared)
     steps = number(in_turn(drafts, follows) if follows else drafts, deletes, follows)
+    judged = judge_plan(desired, snapshots, capabilities, steps, selected, options.environment, options.today)
     plan = Plan(
         "",
         __version__,
@@ -105,6 +107,8 @@ def _make_plan(
         tuple(sorted(k for p in plans.values() for k in p.orphans)),
         tuple(sorted(k for p in plans.values() for k in p.unowned)),
         summarize(steps),
+        judged.findings,
+        judged_on=judged.on,
         left_out=left_out(desired, plans, options, steps),
     )
     return with_id(plan)

@@ -53,3 +53,21 @@ def holds_userinfo(uri: str) -> bool:
         return ":" in host.rpartition("@")[0] or scheme.lower() not in _CONTAINER_FIRST
     port = host.rpartition(":")[2]
     return ":" in host and not host.endswith("]") and not port.isdecimal() and "@" in path
+
+
+def inside(folder: str, location: str) -> bool | None:
+    """Is the location the folder or below it? None when that cannot be told: a relative path against an absolute one,
+    or what is not resolved yet."""
+    if "${" in folder or "${" in location:
+        return None
+    outer, inner = _whole(folder), _whole(location)
+    if not inner.startswith("/") and "://" not in inner:
+        return None if outer.startswith("/") else False
+    return inner == outer or inner.startswith(outer.rstrip("/") + "/")
+
+
+def _whole(location: str) -> str:
+    scheme, separator, rest = place_of(location).partition("://")
+    if not separator:
+        return _without_dots(scheme) if scheme.startswith("/") else scheme
+    return f"{scheme}:/{_without_dots(rest)}"

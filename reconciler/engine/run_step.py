@@ -91,6 +91,7 @@ class _Attempts:
             before,
             after,
             self.tag if tagged else None,
+            _location(self.before) if tagged and self.tag is not None else None,
         )
         return Ended(result, landed, lives)
 
@@ -239,6 +240,11 @@ def _look_before_harm(step: Step, tools: Tools, attempts: _Attempts) -> None:
 def _dataset(finding: Finding) -> DatasetState | None:
     state = finding.state if isinstance(finding, Present) else None
     return state.dataset if isinstance(state, TableState) and isinstance(state.dataset, DatasetState) else None
+
+
+def _location(finding: Finding) -> str | None:
+    state = finding.state if isinstance(finding, Present) else None
+    return state.location if isinstance(state, TableState) and isinstance(state.location, str) else None
 
 
 def _version(finding: Finding) -> int | None:

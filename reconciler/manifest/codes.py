@@ -148,4 +148,11 @@ CODES: Final[dict[str, str]] = {
     "M532": "unknown git revision",
     "M533": "no common history with a git revision",
     "M534": "file that this git repository does not hold",
+    # M54x: policies and waivers
+    "M540": "duplicate policy",
+    "M541": "pattern that cannot be used",
+    "M542": "day that does not exist",
+    "M543": "one code waived twice",
+    "M544": "rule for a catalog that is not declared",
+    "M545": "waiver that waives nothing",
 }

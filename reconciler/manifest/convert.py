@@ -19,9 +19,10 @@ from reconciler.model.data import DataSpec, Migration
 from reconciler.model.desired import CatalogSpec, DesiredNamespace, DesiredTable, Management
 from reconciler.model.diagnostic import Source
 from reconciler.model.maintenance import Maintenance
+from reconciler.model.policy import DeclaredWaiver, Policy
 from reconciler.model.state import DESCRIPTION_KEY, EMPTY, Index, default_index_name
 
-Declared = CatalogSpec | DesiredNamespace | DesiredTable
+Declared = CatalogSpec | DesiredNamespace | DesiredTable | Policy
 
 
 @lru_cache(maxsize=1)
@@ -41,6 +42,8 @@ def convert(value: Any, source: Source, columns: Columns, problems: list[Problem
             return _catalog(document, value, source)
         case "Namespace":
             return _namespace(document, source, problems)
+        case "Policy":
+            return _policy(document, value, source, problems)
         case _:
             return _table(document, source, columns, problems)
 
@@ -85,7 +88,24 @@ def _common(document: Any, problems: list[Problem], fields: tuple[Field, ...] | 
         "renamed_from": tuple(spec.renamedFrom) if spec.renamedFrom else None,
         "ignore_differences": tuple(spec.ignoreDifferences or ()),
         "allow": tuple(spec.allow or ()),
+        "waivers": _waivers(spec.waivers, problems),
     }
+
+
+def _waivers(docs: Any, problems: list[Problem]) -> tuple[DeclaredWaiver, ...]:
+    if docs is None:
+        return ()
+    from reconciler.manifest.policy_rules import waivers_of
+
+    return waivers_of(docs, problems)
+
+
+def _policy(document: Any, value: Any, source: Source, problems: list[Problem]) -> Policy:
+    from reconciler.manifest.policy_documents import policy_of
+    from reconciler.manifest.policy_rules import check_patterns
+
+    check_patterns(value, problems)
+    return policy_of(document, source)
 
 
 def _namespace(document: Any, source: Source, problems: list[Problem]) -> DesiredNamespace:

@@ -15,6 +15,7 @@ from reconciler.manifest.catalog_documents import ABSENT, AnyCatalog, CatalogNam
 from reconciler.manifest.check_documents import ChecksDoc
 from reconciler.manifest.data_documents import DataDoc, MigrationDoc
 from reconciler.manifest.maintenance_documents import MaintenanceDoc
+from reconciler.manifest.policy_documents import PolicyDocument, WaiverDoc
 from reconciler.model.desired import AllowWord
 
 API_VERSION = "reconciler.lance/v1"
@@ -54,6 +55,7 @@ class _ObjectSpec(Strict):
     renamedFrom: Id = ABSENT
     ignoreDifferences: list[NonEmpty] = ABSENT
     allow: list[AllowWord] = ABSENT
+    waivers: list[WaiverDoc] = ABSENT
 
 
 class NamespaceSpec(_ObjectSpec):
@@ -245,4 +247,4 @@ class TableDocument(_Document):
     spec: TableSpec
 
 
-AnyDocument = Annotated[CatalogDocument | NamespaceDocument | TableDocument, Discriminator("kind")]
+AnyDocument = Annotated[CatalogDocument | NamespaceDocument | TableDocument | PolicyDocument, Discriminator("kind")]

@@ -24,11 +24,11 @@ from reconciler.manifest.limits import UNLIMITED, Limits
 from reconciler.manifest.overlay import folders
 from reconciler.manifest.plugin_options import PluginTypes
 from reconciler.manifest.prepare import OWN, SHARED, File, Prepared, opened, prepare
-from reconciler.manifest.problem import Problem, Problems, TooMany
+from reconciler.manifest.problem import Path, Problem, Problems, TooMany
 from reconciler.manifest.prune import without_refused
-from reconciler.manifest.registry import CatalogEntry, Entry, Registry
+from reconciler.manifest.registry import CatalogEntry, Entry, PolicyEntry, Registry
 from reconciler.manifest.schema_check import accepts, explain, settle
-from reconciler.manifest.sink import Sink
+from reconciler.manifest.sink import Sink, place_in
 from reconciler.manifest.sql_at_run import SqlProblems, check_sql_at_run
 from reconciler.manifest.substitute import mentions_reference, substitute
 from reconciler.manifest.variables import MAX_EXPANSION, Resolver
@@ -38,6 +38,7 @@ from reconciler.manifest.yaml_scalars import Value
 from reconciler.model.collector import collection_paused
 from reconciler.model.desired import CatalogSpec, Desired, DesiredNamespace, DesiredTable
 from reconciler.model.diagnostic import Diagnostic, Source, has_errors, tidy
+from reconciler.model.policy import Policy
 
 if TYPE_CHECKING:
     from reconciler.manifest.affected import Changed
@@ -159,8 +160,20 @@ def _checked(
     check(loader.registry, capabilities_of)
     if sql_problems is not None:
         check_sql_at_run(loader.registry, sql_problems)
+    desired = loader.desired()
+    if not has_errors(loader.diagnostics):
+        _check_policies(loader.registry, desired, capabilities_of)
     known = frozenset({*loader.asked, *loader.prepared.variables})
-    return Loaded(loader.desired(), tidy(loader.diagnostics), loader.documents, known)
+    return Loaded(desired, tidy(loader.diagnostics), loader.documents, known)
+
+
+def _check_policies(registry: Registry, desired: Desired, capabilities_of: CapabilitiesOf | None) -> None:
+    """What waivers are for is known once everything else is right."""
+    waived = (o.waivers for stores in (desired.namespaces, desired.tables) for s in stores.values() for o in s.values())
+    if registry.policies or any(waived):
+        from reconciler.manifest.policy_rules import check_policies
+
+        check_policies(registry, desired, capabilities_of)
 
 
 @dataclass
@@ -284,12 +297,18 @@ class _Loader:
             if not problems.follows(problem):
                 sink.problem(document, problem)
 
+        def place(path: Path) -> Source:
+            return place_in(sink.file, document, path)
+
         if problems.identity_unknown:
             self._remember_broken(value)
         elif isinstance(declared, CatalogSpec):
-            self.registry.add_catalog(CatalogEntry(declared, report))
+            self.registry.add_catalog(CatalogEntry(declared, report, place))
+        elif isinstance(declared, Policy):
+            if not problems:  # One whose patterns cannot be used cannot be asked.
+                self.registry.add_policy(PolicyEntry(declared, value, report))
         else:
-            self.registry.add(Entry(declared, report))
+            self.registry.add(Entry(declared, report, place))
 
     def _remember_broken(self, value: Value) -> None:
         """A document with errors still names something: no follow-up errors because of it."""
@@ -297,7 +316,7 @@ class _Loader:
         if not isinstance(metadata, dict):
             return
         name, catalog, ident = metadata.get("name"), metadata.get("catalog"), metadata.get("id")
-        if isinstance(name, str):
+        if isinstance(name, str) and isinstance(value, dict) and value.get("kind") != "Policy":
             self.registry.broken_catalogs.add(name)
         if isinstance(catalog, str) and isinstance(ident, list):
             self.registry.broken_objects.add((catalog, tuple(str(i) for i in ident)))
@@ -313,4 +332,6 @@ class _Loader:
         for name, found in sorted(self.registry.tables.items()):
             tables[name] = {i: e.declared for i, e in sorted(found.items()) if isinstance(e.declared, DesiredTable)}
         digest = hashlib.sha256(b"".join(sorted([*self.digests, *self.catalog_digests]))).hexdigest()
-        return Desired(catalogs, namespaces, tables, f"sha256:{digest}")
+        policies = tuple(entry.policy for _, entry in sorted(self.registry.policies.items()))
+        places = self.registry.place if policies else None  # It keeps the text of the manifests.
+        return Desired(catalogs, namespaces, tables, f"sha256:{digest}", policies, places)

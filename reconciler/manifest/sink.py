@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reconciler.manifest.layers import Layered
-from reconciler.manifest.problem import MAX_PROBLEMS, Problem
+from reconciler.manifest.problem import MAX_PROBLEMS, Path, Problem
 from reconciler.manifest.yaml_careful import Flaw
 from reconciler.manifest.yaml_reader import Document
 from reconciler.model.diagnostic import Diagnostic, Source
@@ -61,3 +61,16 @@ def locate(file: str, document: Document, problem: Problem) -> Diagnostic:
             inside += 1  # the opening quote
         source = Source(file, target.line, target.column + inside)
     return Diagnostic(source, problem.code, problem.severity, problem.message, problem.hint)
+
+
+def place_in(file: str, document: Document | Layered, path: Path) -> Source:
+    """Of a key, or of what comes closest to it; in the document that it was written in."""
+    if isinstance(document, Layered):
+        layer = document.layer_of(path)
+        if layer is not None:
+            return place_in(layer.sink.file, layer.document, path)
+        document = document.base
+    key, node = document.careful().locate(path)
+    target = key or node
+    line, column = (target.line, target.column) if target is not None else (document.line, document.column)
+    return Source(file, line, column)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -10,8 +10,9 @@ from reconciler.model.arrow import Field
 from reconciler.model.checks import NO_CHECKS, Checks
 from reconciler.model.data import DataSpec, Migration
 from reconciler.model.diagnostic import Source
-from reconciler.model.ident import Ident
+from reconciler.model.ident import Ident, ObjectKey
 from reconciler.model.maintenance import Maintenance
+from reconciler.model.policy import DeclaredWaiver, Policy
 from reconciler.model.state import EMPTY, Index
 
 DEFAULT_OWNER = "default"
@@ -57,6 +58,8 @@ class DesiredNamespace:
     renamed_from: Ident | None = None
     ignore_differences: tuple[str, ...] = ()
     allow: tuple[str, ...] = ()
+    waivers: tuple[DeclaredWaiver, ...] = ()
+    """Never compared with anything live."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +87,11 @@ class DesiredTable:
     migration: Migration | None = None
     maintenance: Maintenance | None = None
     """The same."""
+    waivers: tuple[DeclaredWaiver, ...] = ()
 
 
 DesiredObject = DesiredNamespace | DesiredTable
+Places = Callable[[ObjectKey | str, tuple[str | int, ...]], Source | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,3 +102,11 @@ class Desired:
     tables: Mapping[str, Mapping[Ident, DesiredTable]]
     digest: str = ""
     """`sha256:` over the documents, independent of file layout and order."""
+    policies: tuple[Policy, ...] = ()
+    """By name. They add up."""
+    places: Places | None = field(default=None, compare=False, repr=False)
+    """Where a part of a document stands; None when only the documents' own places are known."""
+
+    def place(self, of: ObjectKey | str, path: tuple[str | int, ...]) -> Source | None:
+        """Of an object, or of the catalog of this name."""
+        return self.places(of, path) if self.places is not None else None

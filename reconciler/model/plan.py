@@ -112,6 +112,8 @@ class Plan:
     """What the policy says, in a stable order."""
     left_out: tuple[ObjectKey, ...] = ()
     """Declared objects that were not compared, because the run was asked for others."""
+    judged_on: str = ""
+    """The day on which waivers were judged (an ISO date); empty when none made a difference."""
 
     @property
     def has_changes(self) -> bool:
@@ -119,8 +121,19 @@ class Plan:
 
     @property
     def refused(self) -> str | None:
-        """A threshold stops the whole run: the reason, or None."""
-        return next((s.reason for s in self.steps if s.blocked_by == THRESHOLD), None)
+        """A threshold or a policy stops the whole run: the reason, or None."""
+        threshold = next((s.reason for s in self.steps if s.blocked_by == THRESHOLD), None)
+        return threshold if threshold is not None else self.refused_by_policy
+
+    @property
+    def refused_by_policy(self) -> str | None:
+        refusing = [f for f in self.findings if f.refuses]
+        if not refusing:
+            return None
+        first = refusing[0]
+        more = f" (and {len(refusing) - 1} more)" if len(refusing) > 1 else ""
+        about = f"{first.key}: " if first.key is not None else ""
+        return f"policy: {first.code} {about}{first.message}{more}"
 
 
 # The stable words of `blocked_by`.

@@ -51,6 +51,8 @@ def plan_to_json(plan: Plan) -> dict[str, Json]:
         out["findings"] = [finding_to_json(f) for f in plan.findings]
     if plan.left_out:
         out["left_out"] = [_key_json(k) for k in plan.left_out]
+    if plan.judged_on:
+        out["judged_on"] = plan.judged_on
     return out
 
 
@@ -76,6 +78,7 @@ def plan_from_json(value: object) -> Plan:
             Summary(**value["summary"]),
             tuple(_finding_from(f) for f in value.get("findings", ())),
             tuple(_key_from(k) for k in value.get("left_out", ())),
+            value.get("judged_on", ""),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as e:
         raise PlanFormatError(f"the plan is malformed: {type(e).__name__} {e}") from e

@@ -33,9 +33,11 @@ class StepResult:
     version_after: int | None = None
     tag: str | None = None
     """The tag that holds the version before a destructive or rewriting step."""
+    location: str | None = None
+    """Where the dataset is that has the tag."""
 
     def to_json(self) -> dict[str, Json]:
-        return {
+        out: dict[str, Json] = {
             "id": self.step.id,
             "action": self.step.action,
             "catalog": self.step.catalog,
@@ -48,6 +50,7 @@ class StepResult:
             "version_after": self.version_after,
             "tag": self.tag,
         }
+        return out if self.location is None else {**out, "location": self.location}
 
 
 @dataclass(frozen=True, slots=True)

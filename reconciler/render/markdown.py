@@ -115,8 +115,6 @@ class _PlanPage:
         for line in more:
             refused = "**Refused:** " if line.startswith("Refused: ") else ""
             lines.append(f"{refused}{prose(line.removeprefix('Refused: '), LONGEST_MESSAGE)}\n\n")
-        if self._refusing:
-            lines.append(f"**Refused by the policy:** {plural(len(self._refusing), 'finding')}\n\n")
         return "".join(lines)
 
     def _expected(self) -> Tally:

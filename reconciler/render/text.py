@@ -10,6 +10,7 @@ from reconciler.model.diagnostic import Diagnostic
 from reconciler.model.ident import ObjectKey, dotted
 from reconciler.model.plan import CatalogSummary, Plan, Step
 from reconciler.render.columns import aligned, wrapped
+from reconciler.render.policy_text import policy_lines
 from reconciler.render.safe_text import bounded, safe
 from reconciler.render.step_details import details
 
@@ -45,6 +46,7 @@ def _plan_lines(plan: Plan, title: str) -> Iterator[str]:
             yield from _listed("Unowned: as declared, but without our mark", unowned)
             yield from _listed(STALE, stale, ": projection: stale")
             yield ""
+    yield from policy_lines(plan.findings)
     yield plan_summary(plan, title)
 
 
@@ -130,13 +132,13 @@ def _left_out(plan: Plan) -> str:
 
 
 def _counts(plan: Plan, title: str) -> str:
+    refused = f"\nRefused: {safe(plan.refused)}" if plan.refused is not None else ""
     if not plan.has_changes:
-        return _nothing_to_apply(plan, title)
+        return _nothing_to_apply(plan, title) + refused
     s = plan.summary
     parts = [f"{s.create} to create", f"{s.update} to update", f"{s.delete} to delete", f"{s.blocked} blocked"]
     if s.unsupported:
         parts.append(f"{s.unsupported} unsupported")
-    refused = f"\nRefused: {safe(plan.refused)}" if plan.refused is not None else ""
     return f"Plan: {', '.join(parts)}.{refused}"
 
 

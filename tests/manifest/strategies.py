@@ -75,6 +75,16 @@ _COMMON: dict[str, Any] = {
     "renamedFrom": ID,
     "ignoreDifferences": st.lists(WORD, max_size=2),
     "allow": st.lists(st.sampled_from(ALLOW_WORDS), max_size=2),
+    "waivers": st.lists(
+        st.fixed_dictionaries(
+            {
+                "code": st.sampled_from(["P001", "P006", "P007"]),
+                "reason": WORD,
+                "until": st.sampled_from(["2027-01-31", "2027-02-31", "0000-99-99"]),
+            }
+        ),
+        max_size=2,
+    ),
 }
 _HEAD: dict[str, Any] = {"apiVersion": st.just("reconciler.lance/v1")}
 _METADATA = st.fixed_dictionaries({"catalog": NAME, "id": ID})
@@ -234,16 +244,51 @@ CATALOG = st.fixed_dictionaries(
         "spec": st.one_of([*map(_spec, catalog_types()), OTHER]),
     }
 )
-DOCUMENT = st.one_of(CATALOG, CATALOG, NAMESPACE, TABLE)
+_PATTERNS = st.dictionaries(WORD, WORD, min_size=1, max_size=2)
+_KINDS = st.lists(st.sampled_from(["Namespace", "Table"]), min_size=1, max_size=2)
+_RULES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    ("naming", {"namespace": WORD}, {"table": WORD}),
+    ("naming", {"table": WORD}, {}),
+    ("required-properties", {"properties": _PATTERNS}, {"kinds": _KINDS}),
+    ("required-owner", {}, {"property": WORD, "pattern": WORD, "kinds": _KINDS}),
+    ("location-prefix", {"prefixes": st.lists(st.sampled_from(["s3://a", "/a", "file:///"]), min_size=1)}, {}),
+    ("column-limits", {"maxColumns": POSITIVE | st.just(20.0)}, {"maxDepth": POSITIVE, "name": WORD}),
+    ("column-limits", {"maxDepth": POSITIVE}, {"name": WORD}),
+    ("no-destructive-change", {}, {"risks": st.lists(st.sampled_from(["destructive", "rewrite"]), min_size=1)}),
+    ("tagged-columns", {"columns": WORD, "require": st.fixed_dictionaries({"metadata": _PATTERNS})}, {}),
+    (
+        "tagged-columns",
+        {"tagged": _PATTERNS, "require": st.fixed_dictionaries({"properties": _PATTERNS}, optional={"comment": WORD})},
+        {"columns": WORD},
+    ),
+]
+_REACH: dict[str, Any] = {
+    "severity": st.sampled_from(["error", "warning", "off", False]),
+    "match": st.lists(WORD, min_size=1, max_size=2),
+    "catalogs": st.lists(NAME, min_size=1, max_size=2),
+    "environments": st.lists(WORD, min_size=1, max_size=2),
+}
+RULE = st.one_of([optional({"rule": st.just(name), **needed}, {**more, **_REACH}) for name, needed, more in _RULES])
+POLICY = st.fixed_dictionaries(
+    {
+        **_HEAD,
+        "kind": st.just("Policy"),
+        "metadata": st.fixed_dictionaries({"name": NAME}),
+        "spec": optional(
+            {"rules": st.lists(RULE, min_size=1, max_size=3)}, {"maxWaiverDays": POSITIVE | st.just(90.0)}
+        ),
+    }
+)
+DOCUMENT = st.one_of(CATALOG, CATALOG, NAMESPACE, TABLE, POLICY)
 
 ODD = st.one_of(
     st.none(), st.booleans(), st.integers(-3, 3), st.sampled_from([1.0, 2.5, -1.0, 1e9, 2**40, "", "x", "dir", "struct"]),
-    st.sampled_from(["lake\n", "a\x07", "a" * 256, "ä", "${env:A}", "${env:A}\n", "${var:a}", "true", "http://x", "ftp://x", "5", "iceberg", "l2", "ivf_pq", "btree", "parquet", "csv", "jdbc", "sql", "jdbc:x\n", ";\n", "\n", "1d", "1d\n", "0d"]),
+    st.sampled_from(["lake\n", "a\x07", "a" * 256, "ä", "${env:A}", "${env:A}\n", "${var:a}", "true", "http://x", "ftp://x", "5", "iceberg", "l2", "ivf_pq", "btree", "parquet", "csv", "jdbc", "sql", "jdbc:x\n", ";\n", "\n", "1d", "1d\n", "0d", "naming", "P001", "P999", "2027-01-31", "2027-01-31\n", "s3://x", "error"]),
     st.just([]), st.just({}), st.just({"a": "b"}), st.just(["x"]), st.just([None]), st.just({"": "x"}),
 )  # fmt: skip
 KEYS = st.sampled_from(["type", "fields", "default", "backfill", "params", "name", "spec", "extra", "storage.x", "storage",
                         "header.x", "tls.ca_file", "tls", "credential", "auth_token", "session_token", "access_key_id", "max_retries", "endpoint",
-                        "assume_role_region", "read_timeout", "num_sub_vectors", "metric", "schema", "location", "management", "description", "checks", "rowCount", "min", "freshness", "maxAge", "data", "source", "format", "path", "table", "query", "token", "views", "sql", "function", "options", "password", "version", "migration", "from", "maintenance", "compact", "cleanup", "olderThan", "minSmallFragments", "maxDeletedPercent", ""])  # fmt: skip
+                        "assume_role_region", "read_timeout", "num_sub_vectors", "metric", "schema", "location", "management", "description", "checks", "rowCount", "min", "freshness", "maxAge", "data", "source", "format", "path", "table", "query", "token", "views", "sql", "function", "options", "password", "version", "migration", "from", "maintenance", "compact", "cleanup", "olderThan", "minSmallFragments", "maxDeletedPercent", "rule", "rules", "severity", "until", "waivers", "columns", "require", "tagged", "kinds", "risks", "prefixes", "maxDepth", ""])  # fmt: skip
 
 
 def _places(value: object, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:

@@ -1,0 +1,205 @@
+"""What the policies say about a plan, or about manifests alone. Pure: the day is an input.
+
+Rules are judged over the declared objects that the plan covers, and over its steps that will run. An absent object is
+on its way out: only its removal is judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from reconciler.core.globs import matcher
+from reconciler.core.policy_checks import Broken, Path, check_catalog, check_object
+from reconciler.core.policy_waivers import Waivers
+from reconciler.model.capabilities import Capabilities
+from reconciler.model.desired import CatalogSpec, Desired, DesiredObject, DesiredTable
+from reconciler.model.diagnostic import Source
+from reconciler.model.finding import Finding
+from reconciler.model.ident import Ident, Kind, ObjectKey
+from reconciler.model.observed import Present, Snapshot
+from reconciler.model.plan import Step
+from reconciler.model.policy import LocationPrefix, NoDestructiveChange, Rule
+from reconciler.model.state import TableState
+
+Locations = Mapping[ObjectKey, str]
+_NOWHERE: Locations = {}
+MOST_PLACES = 1_000
+"""Findings that are told at the line of their key, which takes another reading of the document; the rest, at the
+beginning of their documents."""
+
+
+@dataclass(frozen=True, slots=True)
+class Breach:
+    rule: Rule
+    key: ObjectKey | None
+    broken: Broken
+    source: Source | None
+    """Of the document."""
+    catalog: str | None = None
+    """What it is about, when it is no object."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    findings: tuple[Finding, ...] = ()
+    on: str = ""
+    """The day, when a waiver made it matter."""
+
+
+def judge_plan(
+    desired: Desired,
+    snapshots: Mapping[str, Snapshot],
+    capabilities: Mapping[str, Capabilities],
+    steps: Sequence[Step],
+    selected: Mapping[str, Callable[[Ident], bool]],
+    environment: str | None,
+    today: str,
+) -> Judged:
+    """Of the catalogs in `snapshots`: what is selected, and what has a step although it is not."""
+    if not desired.policies:
+        return Judged()
+    touched = {s.key for s in steps}
+    covered = [o for o in objects_of(desired, snapshots) if selected[o.catalog](o.ident) or key_of(o) in touched]
+    found = [
+        *_of_catalogs(desired, [desired.catalogs[n] for n in snapshots], environment),
+        *breaches(desired, covered, capabilities, environment, live=_live(snapshots)),
+        *_of_steps(desired, steps, environment),
+    ]
+    return _judged(desired, found, today)
+
+
+def judge_manifests(
+    desired: Desired, capabilities: Mapping[str, Capabilities], environment: str | None, today: str
+) -> Judged:
+    """What can be said without the live catalogs."""
+    if not desired.policies:
+        return Judged()
+    found = [
+        *_of_catalogs(desired, desired.catalogs.values(), environment),
+        *breaches(desired, list(objects_of(desired, desired.catalogs)), capabilities, environment),
+    ]
+    return _judged(desired, found, today)
+
+
+def breaches(
+    desired: Desired,
+    objects: Iterable[DesiredObject],
+    capabilities: Mapping[str, Capabilities],
+    environment: str | None,
+    *,
+    live: Locations = _NOWHERE,
+    anywhere: bool = False,
+) -> Iterator[Breach]:
+    """`anywhere`: rules of other environments too."""
+    rules = [(rule, _reach(rule)) for rule in _rules(desired, environment, anywhere)]
+    for want in objects:
+        if want.absent:
+            continue
+        key = key_of(want)
+        for rule, reaches in rules:
+            if reaches(key):
+                asks = isinstance(rule.check, LocationPrefix)
+                location = _location(want, key, desired, capabilities, live) if asks else None
+                for broken in check_object(rule.check, want, location):
+                    yield Breach(rule, key, broken, want.source)
+
+
+def objects_of(desired: Desired, catalogs: Iterable[str]) -> Iterator[DesiredObject]:
+    for name in catalogs:
+        yield from desired.namespaces.get(name, {}).values()
+        yield from desired.tables.get(name, {}).values()
+
+
+def key_of(want: DesiredObject) -> ObjectKey:
+    kind: Kind = "Table" if isinstance(want, DesiredTable) else "Namespace"
+    return ObjectKey(want.catalog, want.ident, kind)
+
+
+def _rules(desired: Desired, environment: str | None, anywhere: bool = False) -> Iterator[Rule]:
+    for policy in desired.policies:
+        for rule in policy.rules:
+            if anywhere or not rule.reach.environments or environment in rule.reach.environments:
+                yield rule
+
+
+def _reach(rule: Rule) -> Callable[[ObjectKey], bool]:
+    catalogs = frozenset(rule.reach.catalogs)
+    names = matcher(rule.reach.match) if rule.reach.match else lambda _: True
+    return lambda key: (not catalogs or key.catalog in catalogs) and names(key.ident)
+
+
+def _of_catalogs(desired: Desired, specs: Iterable[CatalogSpec], environment: str | None) -> Iterator[Breach]:
+    """A catalog has no identifier, so `match` is not asked."""
+    for rule in _rules(desired, environment):
+        for spec in specs:
+            if not rule.reach.catalogs or spec.name in rule.reach.catalogs:
+                for broken in check_catalog(rule.check, spec):
+                    yield Breach(rule, None, broken, spec.source, spec.name)
+
+
+def _of_steps(desired: Desired, steps: Sequence[Step], environment: str | None) -> Iterator[Breach]:
+    """A step that is held back changes nothing, so it breaks nothing."""
+    for rule in _rules(desired, environment):
+        if not isinstance(rule.check, NoDestructiveChange):
+            continue
+        reaches = _reach(rule)
+        for s in steps:
+            if s.verdict == "allowed" and s.risk in rule.check.risks and reaches(s.key):
+                message = f"{s.action} ({s.id}) is {s.risk}: {s.reason}"
+                yield Breach(rule, s.key, Broken(message, _way_out(s), ()), s.source)
+
+
+def _way_out(step: Step) -> str:
+    if step.source is None:
+        return "no manifest declares it, so no waiver can let it go: leave --prune out, or declare it `state: absent`"
+    return f'if it is meant: spec.waivers: [{{code: P006, reason: …, until: "…"}}] in {step.source.file}'
+
+
+def _live(snapshots: Mapping[str, Snapshot]) -> Locations:
+    out: dict[ObjectKey, str] = {}
+    for name, snapshot in snapshots.items():
+        for ident, found in snapshot.tables.items():
+            state = found.state if isinstance(found, Present) else None
+            if isinstance(state, TableState) and isinstance(state.location, str):
+                out[ObjectKey(name, ident, "Table")] = state.location
+    return out
+
+
+def _location(
+    want: DesiredObject, key: ObjectKey, desired: Desired, capabilities: Mapping[str, Capabilities], live: Locations
+) -> str | None:
+    """As declared, or where it is, or where it will be. A folder catalog keeps its tables below its `path`."""
+    if not isinstance(want, DesiredTable):
+        return None
+    spec, rules = desired.catalogs.get(want.catalog), capabilities.get(want.catalog)
+    root = spec.options.get("path") if spec is not None else None
+    if want.location is not None:
+        absolute = want.location.startswith("/") or "://" in want.location or not isinstance(root, str)
+        return want.location if absolute else f"{root}/{want.location}"
+    foreseen = rules.location_of(want.ident) if rules is not None else None
+    return live.get(key) or foreseen or (root if isinstance(root, str) else None)
+
+
+def _judged(desired: Desired, found: Sequence[Breach], today: str) -> Judged:
+    waivers = Waivers(desired, today)
+    findings: dict[Finding, None] = {}
+    for number, b in enumerate(found):
+        source = _place(desired, b) if number < MOST_PLACES else b.source
+        findings[waivers.finding(b.rule, b.key, b.broken.message, b.broken.hint, source)] = None
+    return Judged(tuple(sorted(findings, key=_order)), today if waivers.mattered else "")
+
+
+def _place(desired: Desired, b: Breach) -> Source | None:
+    of = b.key or b.catalog
+    found = desired.place(of, b.broken.path) if of is not None and b.broken.path else None
+    return found or b.source
+
+
+def _order(f: Finding) -> tuple[ObjectKey, str, Source, str, str]:
+    """What is about a catalog comes before what is in any."""
+    nowhere = Source("")
+    return f.key or ObjectKey("", (), "Namespace"), f.code, f.source or nowhere, f.message, f.severity
+
+
+__all__ = ["Breach", "Judged", "Path", "breaches", "judge_manifests", "judge_plan", "key_of", "objects_of"]

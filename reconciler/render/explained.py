@@ -1,0 +1,103 @@
+"""Explanations as text, as markdown and as JSON."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+
+from reconciler.model.explanation import KINDS, Example, Explanation, Repeated
+from reconciler.render.as_json import dumped
+
+WIDTH = 100
+_BESIDE = " (beside a catalog `lake` with the namespace `n`)"
+
+
+def explained(found: Sequence[Explanation], how: str) -> str:
+    if how == "json":
+        return dumped({"explanations": [e.to_json() for e in found]})
+    one = _markdown if how == "markdown" else _text
+    return "\n".join("\n".join(one(e)) + "\n" for e in found)
+
+
+def listed(found: Sequence[Explanation], how: str) -> str:
+    if how == "json":
+        return dumped({"explanations": [{"code": e.code, "kind": e.kind, "title": e.title} for e in found]})
+    return "".join(f"{line}\n" for line in _list_lines(found, how == "markdown"))
+
+
+def _list_lines(found: Sequence[Explanation], markdown: bool) -> Iterator[str]:
+    for kind, title in KINDS.items():
+        entries = [e for e in found if e.kind == kind]
+        wide = max((len(e.code) for e in entries), default=0)
+        yield f"## {title}\n" if markdown else title
+        if markdown:
+            yield from ("| code | title |", "|---|---|")
+        for e in entries:
+            yield f"| `{e.code}` | {e.title} |" if markdown else f"  {e.code:{wide}}  {e.title}"
+        yield ""
+    yield "`reconciler explain CODE` says what one means, with an example and the fix."
+
+
+def _text(e: Explanation) -> Iterator[str]:
+    yield f"{e.code}: {e.title}"
+    yield ""
+    yield textwrap.fill(e.means, WIDTH)
+    yield ""
+    yield textwrap.fill(f"Fix: {e.fix}", WIDTH)
+    for title, example in _examples(e):
+        yield ""
+        yield f"{title}:"
+        yield from (f"    {line}" if line else "" for line in _lines(example))
+
+
+def _markdown(e: Explanation) -> Iterator[str]:
+    yield f"## {e.code}: {e.title}"
+    yield ""
+    yield e.means
+    yield ""
+    yield f"**Fix:** {e.fix}"
+    for title, example in _examples(e):
+        yield ""
+        yield f"{title}:"
+        yield ""
+        yield "```yaml" if _is_manifest(example) else "```text"
+        yield from _lines(example)
+        yield "```"
+
+
+def _examples(e: Explanation) -> Iterator[tuple[str, Example]]:
+    manifest = e.bad is not None and _is_manifest(e.bad) and not e.setting.alone
+    asked = e.setting.environment.get("bad")
+    if e.bad is not None:
+        yield f"Example{f' with --env {asked}' if asked else ''}{_BESIDE if manifest else ''}", e.bad
+    if e.good is not None:
+        yield "Corrected", e.good
+
+
+def _is_manifest(example: Example) -> bool:
+    texts: Iterable[str] = (example,) if isinstance(example, str) else ()
+    if isinstance(example, Repeated):
+        texts = (example.before,)
+    elif not isinstance(example, str):
+        texts = example.values()
+    return any("apiVersion:" in text for text in texts)
+
+
+def _lines(example: Example) -> Iterator[str]:
+    if isinstance(example, str):
+        yield from _visible(example)
+    elif isinstance(example, Repeated):
+        yield from _visible(example.before)
+        yield from _visible(example.text)
+        yield f"… {example.times} times"
+        yield from _visible(example.after)
+    else:
+        for name, text in example.items():
+            yield f"# {name}"
+            yield from _visible(text)
+
+
+def _visible(text: str) -> list[str]:
+    """An example may hold a character that it is about."""
+    lines = text.removesuffix("\n").split("\n") if text else []
+    return ["".join(c if c.isprintable() else f"<U+{ord(c):04X}>" for c in line) for line in lines]

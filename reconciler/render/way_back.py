@@ -1,0 +1,57 @@
+"""How to take steps back, as text, as markdown and as JSON."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from reconciler.model.way_back import WayBack
+from reconciler.render.as_json import dumped
+from reconciler.render.explained import WIDTH
+from reconciler.render.safe_text import safe
+
+_KEEP_IN_MIND = (
+    "What was written since is not in that version. Take the change back in the manifest too, or the next apply makes "
+    "it again. A store that needs credentials: add storage_options={…}, the catalog's `storage.*` without that prefix."
+)
+
+
+def ways_back_as(ways: Sequence[WayBack], how: str) -> str:
+    if how == "json":
+        return dumped({"steps": [way.to_json() for way in ways]})
+    if not ways:
+        return "No step of this report has lost a version of a dataset: there is nothing to take back.\n"
+    return "\n".join("".join(f"{line}\n" for line in _lines(way, how == "markdown")) for way in ways)
+
+
+def _lines(way: WayBack, markdown: bool) -> Iterator[str]:
+    title = f"{safe(way.step)} {safe(way.action)} of {safe(str(way.key))}: {safe(way.status)}"
+    yield f"## {title}" if markdown else title
+    yield ""
+    if way.restore is None or way.give_up is None:
+        yield _without(way)
+        return
+    after = f"; the step made version {way.version_after}" if way.version_after is not None else ""
+    yield f"Version {way.version_before} of the dataset has the tag {safe(way.tag or '')}{after}."
+    if way.location is None:
+        yield "This report does not say where the dataset is: LOCATION is the table's location in the catalog."
+    yield ""
+    yield "Back to it, as a new version:"
+    yield from _code(["import lance", safe(way.restore)], markdown)
+    yield ""
+    yield _KEEP_IN_MIND if markdown else textwrap.fill(_KEEP_IN_MIND, WIDTH)
+    yield ""
+    yield "Or give the way back up, so that cleanup can go on:"
+    yield from _code([safe(way.give_up)], markdown)
+
+
+def _code(lines: Sequence[str], markdown: bool) -> Iterator[str]:
+    yield from ("", "```python", *lines, "```") if markdown else (f"    {line}" for line in lines)
+
+
+def _without(way: WayBack) -> str:
+    if way.action == "deregister_table":
+        return "Its data was kept: declare the table again, and it is attached to that data."
+    if way.status in ("not_run", "skipped"):
+        return "This run did not do it: there is nothing to take back."
+    return "No version was tagged, because the step loses nothing: take the change back in the manifest and apply."

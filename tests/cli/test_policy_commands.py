@@ -1,0 +1,101 @@
+"""A policy in use: what validate, plan, apply and drift do with findings."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from cli.cli_runs import catalog, check_schema, namespace, reconciler, table, write
+
+from reconciler import app
+
+RULE = "{rule: naming, table: '[a-z]+'}"
+
+
+def policy(*rules: str) -> str:
+    lines = "".join(f"    - {rule}\n" for rule in rules)
+    return f"---\napiVersion: reconciler.lance/v1\nkind: Policy\nmetadata: {{name: p}}\nspec:\n  rules:\n{lines}"
+
+
+def broken(folder: Path, *rules: str, spec: str = "") -> None:
+    write(folder, catalog(), namespace("n"), table("n", "T1", spec=spec), policy(*(rules or (RULE,))))
+
+
+WAIVED = 'waivers: [{code: P001, reason: "next release", until: "2999-12-31"}]'
+
+
+def test_an_error_refuses_everything(tmp_path: Path) -> None:
+    broken(tmp_path)
+    checked = reconciler(tmp_path, "validate", "m.yaml", "--format", "json")
+    assert checked.code == 3
+    assert [(d["code"], d["line"]) for d in checked.json["diagnostics"]] == [("P001", 15)]
+    planned = reconciler(tmp_path, "plan", "m.yaml", "-o", "p.json")
+    assert planned.code == 3
+    assert "error[P001] table lake:n.T1: the name 'T1'" in planned.out
+    assert "Refused: policy: P001" in planned.out
+    saved = json.loads((tmp_path / "p.json").read_text())
+    check_schema("plan", saved)
+    assert saved["findings"][0]["source"] == {"file": "m.yaml", "line": 15}
+    for way in (["m.yaml"], ["--plan", "p.json"]):
+        applied = reconciler(tmp_path, "apply", *way, "--yes", "--format", "json")
+        check_schema("report", applied.json)
+        assert (applied.code, applied.json["outcome"]) == (3, "refused")
+        assert {s["status"] for s in applied.json["steps"]} == {"not_run"}
+        assert not (tmp_path / "lake").exists()
+
+
+def test_no_changes_do_not_help(tmp_path: Path) -> None:
+    write(tmp_path, catalog(), namespace("n"), table("n", "T1"))
+    assert reconciler(tmp_path, "apply", "m.yaml", "--yes").code == 0
+    broken(tmp_path)
+    planned = reconciler(tmp_path, "plan", "m.yaml", "--detailed-exitcode")
+    assert (planned.code, "Refused: policy: P001" in planned.out) == (3, True)
+    applied = reconciler(tmp_path, "apply", "m.yaml", "--yes", "--format", "json")
+    assert (applied.code, applied.json["outcome"]) == (3, "refused")
+    drift = reconciler(tmp_path, "drift", "m.yaml")
+    assert (drift.code, "error[P001]" in drift.out) == (0, True), (
+        "live and manifests are equal: that is what it is asked"
+    )
+
+
+@pytest.mark.parametrize("rule", ["{rule: naming, table: '[a-z]+', severity: warning}", RULE])
+def test_warnings_and_waived_findings_are_told(tmp_path: Path, rule: str) -> None:
+    waived = rule == RULE
+    broken(tmp_path, rule, spec=WAIVED if waived else "")
+    word = "waived[P001]" if waived else "warning[P001]"
+    assert reconciler(tmp_path, "validate", "m.yaml").code == 0
+    planned = reconciler(tmp_path, "plan", "m.yaml")
+    assert (planned.code, word in planned.out) == (0, True)
+    applied = reconciler(tmp_path, "apply", "m.yaml", "--yes")
+    assert (applied.code, word in applied.out) == (0, True)
+
+
+def test_a_waiver_that_expired_since_the_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The day is the one thing that a test has to stand in for."""
+    broken(tmp_path, spec=WAIVED.replace("2999-12-31", "2030-01-31"))
+    monkeypatch.setattr(app, "today", lambda: "2030-01-31")
+    planned = reconciler(tmp_path, "plan", "m.yaml", "-o", "p.json")
+    assert (planned.code, json.loads((tmp_path / "p.json").read_text())["judged_on"]) == (0, "2030-01-31")
+    monkeypatch.setattr(app, "today", lambda: "2030-02-01")
+    late = reconciler(tmp_path, "apply", "--plan", "p.json", "--yes", "--format", "json")
+    assert (late.code, late.json["outcome"]) == (3, "refused")
+    assert "its waiver expired on 2030-01-31" in late.json["message"]
+    assert not (tmp_path / "lake").exists()
+    monkeypatch.setattr(app, "today", lambda: "2030-01-31")
+    assert reconciler(tmp_path, "apply", "--plan", "p.json", "--yes").code == 0
+
+
+def test_manifests_with_errors_are_not_judged(tmp_path: Path) -> None:
+    broken(tmp_path, spec="nonsense: 1")
+    checked = reconciler(tmp_path, "validate", "m.yaml", "--format", "json")
+    assert checked.code == 1
+    assert [d["code"] for d in checked.json["diagnostics"]] == ["M203"]
+
+
+def test_hostile_texts_do_not_steer_the_terminal(tmp_path: Path) -> None:
+    spec = 'waivers: [{code: P001, reason: "a\\e[31mb", until: "2999-12-31"}]'
+    broken(tmp_path, RULE, '{rule: required-properties, kinds: [Table], properties: {"k\\e[2J": x}}', spec=spec)
+    shown = reconciler(tmp_path, "plan", "m.yaml").out
+    assert "\x1b" not in shown
+    assert "a\\x1b[31mb" in shown
