@@ -15,7 +15,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-BLOCK = re.compile(r"^```(yaml|python|console)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(r"^(`{3,})(yaml|python|console)\n(.*?)^\1$", re.DOTALL | re.MULTILINE)
 CHANCE = {
     r"reconciler-[0-9a-f]{12}-s": "reconciler-3f9d21c07a5e-s",
     r"/[0-9a-f]{8}_": "/1c0de5a7_",
@@ -58,7 +58,7 @@ def run_page(text: str, folder: Path) -> str:
     env = environment(folder.parent)
 
     def block(match: re.Match[str]) -> str:
-        kind, body = match.group(1), match.group(2)
+        fence, kind, body = match.groups()
         name = re.match(r"# (\S+\.(?:yaml|py))\n", body)
         if kind != "console" and name:
             target = folder / name.group(1)
@@ -67,7 +67,7 @@ def run_page(text: str, folder: Path) -> str:
         if kind != "console":
             return match.group(0)
         shown = "".join(_run(command, folder, env) for command in commands_of(body))
-        return f"```console\n{shown}```"
+        return f"{fence}console\n{shown}{fence}"
 
     return BLOCK.sub(block, text)
 
