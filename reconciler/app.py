@@ -189,6 +189,7 @@ def apply(
                 stop=stop,
                 max_retries=at.retries,
                 data=data,
+                applied_by=at.run.applied_by() if at.run is not None else "",
             )
         report = _cleaned(report, at)
         keep(report)
@@ -196,12 +197,20 @@ def apply(
     return report
 
 
+def identify(at: Session, paths: Sequence[str] = (), the_plan: Plan | None = None) -> None:
+    """Finds out which run this is, for its report and for what it writes: from the manifests, or those of a plan."""
+    from reconciler.engine.run_context import run_context
+
+    sources = {s.source.file for s in the_plan.steps if s.source is not None} if the_plan is not None else set()
+    at.identity = run_context([*paths, *sorted(sources)])
+
+
 def _cleaned(report: Report, at: Session) -> Report:
     clean = tuple(
         replace(r, error=replace(r.error, message=at.redactor.text(r.error.message))) if r.error else r
         for r in report.steps
     )
-    return replace(report, steps=clean, message=at.redactor.text(report.message))
+    return replace(report, steps=clean, message=at.redactor.text(report.message), run=at.run)
 
 
 def _journal(the_plan: Plan, chosen: Path | None, at: Session) -> Journal:
@@ -212,7 +221,7 @@ def _journal(the_plan: Plan, chosen: Path | None, at: Session) -> Journal:
         return NoJournal()
     try:
         path = chosen or default_path(the_plan.plan_id, make_folder=True)
-        return FileJournal(path, the_plan.plan_id, at.redactor.value)
+        return FileJournal(path, the_plan.plan_id, at.redactor.value, at.run.to_json() if at.run else None)
     except JournalError as error:
         if chosen is not None:
             raise Failure(f"{error}{_no_folder(chosen)}; nothing was written") from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from reconciler.engine.redact import Redactor
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from reconciler.model.desired import CatalogSpec, Desired
     from reconciler.model.observed import Scope, Snapshot
     from reconciler.model.report import Outcome
+    from reconciler.model.run import RunContext
 
 DEFAULT_RETRIES = 3
 T = TypeVar("T")
@@ -61,7 +62,15 @@ class Session:
     specs: dict[str, CatalogSpec] = field(default_factory=dict)
     retries: dict[str, int] = field(default_factory=dict)
     """Of the catalogs that have `max_retries`: how often a write that did not hold is sent again."""
+    identity: RunContext | None = None
+    """Who and what this run is; None while nobody asked."""
     _open: ExitStack = field(default_factory=ExitStack)
+
+    @property
+    def run(self) -> RunContext | None:
+        """Its identity as it may be written down."""
+        who, clean = self.identity, self.redactor.text
+        return who and replace(who, by=clean(who.by), url=clean(who.url) if who.url is not None else None)
 
     def connect(self, spec: CatalogSpec) -> Catalog:
         from reconciler.catalog.registry import connect

@@ -20,6 +20,7 @@ from reconciler.render import as_json, text
 def run(args: argparse.Namespace, out: Output) -> int:
     """The report is given whatever happens, also when there is no plan to report on."""
     file = ReportFile(args.report, out.say)
+    app.identify(out.session, args.paths)
     try:
         file.claim(args.paths if args.plan is None else [args.plan])
         _check_apply_flags(args)
@@ -56,7 +57,7 @@ def _exit_code(report: Report, lost: bool) -> int:
 
 def _no_plan(args: argparse.Namespace, file: ReportFile, outcome: Outcome, message: str, out: Output) -> None:
     """As text, what went wrong is on stderr already."""
-    report = Report("", outcome, (), out.redactor.text(message))
+    report = Report("", outcome, (), out.redactor.text(message), out.session.run)
     file.write(report)
     if args.format == "json":
         out.result(as_json.report_json(report))
@@ -64,6 +65,8 @@ def _no_plan(args: argparse.Namespace, file: ReportFile, outcome: Outcome, messa
 
 def _applied(args: argparse.Namespace, out: Output, file: ReportFile) -> Report:
     made = app.saved_plan(Path(args.plan)) if args.plan is not None else planned(args, out)
+    if args.plan is not None:
+        app.identify(out.session, the_plan=made)
     if args.format == "text":
         out.result(text.plan_text(made, out.color))
     if not args.yes and made.has_changes and made.refused is None:

@@ -50,9 +50,11 @@ def execute(
     max_retries: int | Mapping[str, int] = MAX_RETRIES,
     sleep: Callable[[float], object] | None = None,
     data: DataPlane | None = None,
+    applied_by: str = "",
 ) -> Report:
     """`max_retries`: for all catalogs, or for those named. `stop` is set by a signal. `sleep` is for tests; by default
-    a wait ends early when the run is to stop. `data` runs the steps that move rows."""
+    a wait ends early when the run is to stop. `data` runs the steps that move rows. `applied_by` is the run, noted on
+    what it writes."""
     journal = journal or NoJournal()
     if plan.refused is not None:
         return _finished(nothing_ran(plan, "refused", f"nothing was written: {plan.refused}"), journal)
@@ -60,6 +62,7 @@ def execute(
     given = max_retries if isinstance(max_retries, Mapping) else dict.fromkeys(catalogs, max_retries)
     waiting = (sleep or run.pause, run.stopped)
     run.data = data
+    run.applied_by = applied_by
     run.retries = {name: Retry(given.get(name, MAX_RETRIES), *waiting) for name in catalogs}
     return _finished(run.report(), journal)
 
@@ -74,6 +77,7 @@ def _finished(report: Report, journal: Journal) -> Report:
 class _Run:
     retries: Mapping[str, Retry]
     data: DataPlane | None
+    applied_by: str
 
     def __init__(
         self,
@@ -146,6 +150,7 @@ class _Run:
         catalog = self.catalogs[name]
         tools = Tools(catalog, Reader(catalog, scope), self.retries[name], self.plan.plan_id, chains_of(steps))
         tools.data = self.data
+        tools.applied_by = self.applied_by
         return tools
 
     def _run(self, graph: Graph, holds: set[str]) -> None:

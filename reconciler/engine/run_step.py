@@ -39,6 +39,8 @@ class Tools:
     """Per object, all steps of the plan on it."""
     data: DataPlane | None = None
     """For the steps that move rows."""
+    applied_by: str = ""
+    """The run, for what it writes."""
 
 
 @dataclass
@@ -193,7 +195,7 @@ def _write_until_it_holds(step: Step, links: Sequence[Link], tools: Tools, attem
 
 
 def _write(step: Step, tools: Tools, attempts: _Attempts) -> CatalogError | None:
-    context = WriteContext(tools.plan_id, step.id, attempts.tag)
+    context = WriteContext(tools.plan_id, step.id, attempts.tag, tools.applied_by)
     try:
         written = _applied(step.change, tools, attempts.before, context)
     except CatalogError as error:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from reconciler.model.plan import FORMAT_VERSION, Json, Step
+from reconciler.model.run import RunContext
 
 Status = Literal["done", "skipped", "failed", "unknown", "not_run"]
 Outcome = Literal["applied", "no_changes", "partial", "refused", "stale", "failed", "interrupted"]
@@ -56,6 +57,8 @@ class Report:
     steps: tuple[StepResult, ...]
     message: str = ""
     """One sentence for a person: why the run ended as it did."""
+    run: RunContext | None = None
+    """Who ran it, when and from which commit."""
 
     def count(self, status: Status) -> int:
         return sum(1 for s in self.steps if s.status == status)
@@ -69,6 +72,7 @@ class Report:
             "message": self.message,
             "steps": [s.to_json() for s in self.steps],
             "summary": {s: self.count(s) for s in statuses},
+            "run": self.run.to_json() if self.run is not None else None,
         }
 
 
