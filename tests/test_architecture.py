@@ -50,8 +50,9 @@ LAYERS: dict[str, frozenset[str]] = {
     "session": frozenset({"model", "core", "catalog", "engine", "manifest", "render"}),
     "app_data": frozenset({"model", "core", "engine", "manifest", "session", "pipeline"}),
     "app": frozenset({"model", "core", "catalog", "engine", "manifest", "render", "session", "app_data"}),
+    "app_import": frozenset({"model", "core", "engine", "manifest", "session", "app"}),
     "verbs": frozenset({"model", "core", "catalog.base", "engine", "app", "session", "pipeline"}),
-    "cli": frozenset({"model", "render", "app", "verbs"}),
+    "cli": frozenset({"model", "render", "app", "app_import", "verbs"}),
     "__main__": frozenset({"cli"}),
     "__init__": frozenset(),
 }

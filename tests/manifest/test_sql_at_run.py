@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.app import validate
+from reconciler.app import Reading, validate
 from reconciler.catalog.lance_sql import sql_problems
 from reconciler.model.arrow import Field
 
@@ -42,7 +42,7 @@ def test_a_filter(tmp_path: Path, sql: str) -> None:
 def test_a_new_column(tmp_path: Path) -> None:
     text = SCHEMA % ("backfill: {sql: explode(vec)}", "id > 0")
     (tmp_path / "m.yaml").write_text(f"{CATALOG}---\n{table('t', text)}")
-    assert places(validate([str(tmp_path)], {}), "M492") == [(15, 48)]
+    assert places(validate([str(tmp_path)], Reading()), "M492") == [(15, 48)]
 
 
 def test_what_runs_is_not_refused() -> None:
