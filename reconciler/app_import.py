@@ -139,7 +139,8 @@ class _Import:
             **self.there.tables.get(name, {}),
         }
         live = {**snapshot.namespaces, **snapshot.tables}
-        renamed = {d.renamed_from: d for i, d in self.declared.items() if d.renamed_from and i not in listed_in(listed)}
+        there = _names(listed)
+        renamed = {d.renamed_from: d for i, d in self.declared.items() if d.renamed_from and i not in there}
         for part in objects(name, snapshot, self._rules()):
             self._part(part, live[part.ident], renamed.get(part.ident))
         if self.unowned:
@@ -238,11 +239,8 @@ class _Import:
 
     def _tell_gone(self, listed: Snapshot, wanted: Callable[[Ident], bool]) -> None:
         """Nothing is taken out of files because it is not live: it may be about to be made."""
-        gone = [
-            d
-            for i, d in sorted(self.declared.items())
-            if wanted(i) and i not in listed_in(listed) and i not in listed.hidden and not d.absent
-        ]
+        known = _names(listed) | listed.hidden
+        gone = [d for i, d in sorted(self.declared.items()) if wanted(i) and i not in known and not d.absent]
         for d in gone[:MOST_TOLD]:
             key = ObjectKey(d.catalog, d.ident, "Table")
             self.at.say(f"note: {key} is declared at {d.source} and not live; it stays in the file")
@@ -266,7 +264,7 @@ class _Import:
         return Rules(asked.type_problem, asked.ident_problem, property_problem, asked.schema_problem)
 
 
-def listed_in(snapshot: Snapshot) -> set[Ident]:
+def _names(snapshot: Snapshot) -> set[Ident]:
     tables = {i for i, f in snapshot.tables.items() if not isinstance(f, Detached)}
     return {*snapshot.namespaces, *tables}
 

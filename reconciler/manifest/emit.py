@@ -45,14 +45,18 @@ API_VERSION = "reconciler.lance/v1"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One object. `text` has the comments about it too; without a document it is nothing else."""
+    """One object."""
 
     kind: Kind
     ident: Ident
-    text: str
+    comments: str = ""
     document: Doc | None = None
-    """Before `${` in values is escaped."""
+    """Before `${` in values is escaped; None when it cannot be written, and the comments say why."""
     warnings: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        return self.comments + (as_block(escaped(self.document)) if self.document is not None else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +161,7 @@ class _Writer:
             return _missing(kind, ident, f"{name} cannot be written as a manifest: {reason}")
         warnings = tuple(_line(f"{name}: {n}") for n in notes.warnings)
         comments = "".join(f"{name}: {n}\n" for n in (*notes.warnings, *notes.remarks))
-        return Part(kind, ident, _comment(comments) + as_block(escaped(document)), document, warnings)
+        return Part(kind, ident, _comment(comments), document, warnings)
 
     def _common_spec(self, kind: Kind, state: NamespaceState | TableState, notes: _Notes) -> Doc:
         spec: Doc = {}
