@@ -1,4 +1,4 @@
-"""The use cases: validate, plan, apply, drift, import. Short enough to read as the algorithm."""
+"""The use cases: validate, plan, apply, drift. Short enough to read as the algorithm."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def planned(
     problem = unmatched_target(targets, desired, snapshots, request.options.only or ())
     if problem is not None:
         raise Failure(problem)
-    public = replace(desired, catalogs={n: _public(s) for n, s in desired.catalogs.items()})
+    public = replace(desired, catalogs={n: public_spec(s) for n, s in desired.catalogs.items()})
     try:
         options = replace(
             request.options,
@@ -211,7 +211,7 @@ def _capabilities(spec: CatalogSpec) -> Capabilities:
     return found
 
 
-def _public(spec: CatalogSpec) -> CatalogSpec:
+def public_spec(spec: CatalogSpec) -> CatalogSpec:
     from reconciler.engine.redact import without_literal_secrets
     from reconciler.manifest.schema_files import secret_keys
 
@@ -272,6 +272,7 @@ def apply(
                         max_retries=at.retries,
                         data=data,
                         guard=turn.problem,
+                        applied_by=at.run.applied_by() if at.run is not None else "",
                     )
                 report = replace(report, leases=tuple(turn.uses()))
         except (LeaseRefused, LeaseUnavailable) as error:
@@ -282,13 +283,21 @@ def apply(
     return report
 
 
+def identify(at: Session, paths: Sequence[str] = (), the_plan: Plan | None = None) -> None:
+    """Finds out which run this is, for its report and for what it writes: from the manifests, or those of a plan."""
+    from reconciler.engine.run_context import run_context
+
+    sources = {s.source.file for s in the_plan.steps if s.source is not None} if the_plan is not None else set()
+    at.identity = run_context([*paths, *sorted(sources)])
+
+
 def _cleaned(report: Report, at: Session) -> Report:
     clean = tuple(
         replace(r, error=replace(r.error, message=at.redactor.text(r.error.message))) if r.error else r
         for r in report.steps
     )
     leases = tuple(replace(u, holder=at.redactor.text(u.holder)) for u in report.leases)
-    return replace(report, steps=clean, message=at.redactor.text(report.message), leases=leases)
+    return replace(report, steps=clean, message=at.redactor.text(report.message), leases=leases, run=at.run)
 
 
 def _journal(the_plan: Plan, chosen: Path | None, at: Session) -> Journal:
@@ -299,7 +308,7 @@ def _journal(the_plan: Plan, chosen: Path | None, at: Session) -> Journal:
         return NoJournal()
     try:
         path = chosen or default_path(the_plan.plan_id, make_folder=True)
-        return FileJournal(path, the_plan.plan_id, at.redactor.value)
+        return FileJournal(path, the_plan.plan_id, at.redactor.value, at.run.to_json() if at.run else None)
     except JournalError as error:
         if chosen is not None:
             raise Failure(f"{error}{_no_folder(chosen)}; nothing was written") from error
@@ -420,69 +429,3 @@ def claim_report(path: Path) -> None:
 
 def _no_folder(path: Path) -> str:
     return "" if path.parent.is_dir() else f" (create the folder {path.parent} first)"
-
-
-def import_catalogs(paths: Sequence[str], reading: Reading, folder: Path, at: Session) -> list[Path]:
-    """Live state as manifests, one file per catalog. Never overwrites a file, and writes none unless all can be.
-
-    What is read together with the new files stays valid: a Catalog document that is there already is not written again,
-    and an object that is declared there already is an error.
-    """
-    from reconciler.manifest.import_folder import read_together, side_by_side
-    from reconciler.manifest.scopes import scope_problems
-
-    loaded = validate(paths, reading)
-    if has_errors(loaded.diagnostics):
-        raise Failure("the manifests have errors", loaded.diagnostics)
-    names = selected(loaded.desired, ())
-    if nowhere := scope_problems(loaded.desired, names):
-        raise Failure("nothing says what to import", nowhere)
-    targets = {name: folder / f"{name}.yaml" for name in names}
-    for target in targets.values():
-        if target.exists():
-            raise Failure(f"{target} exists already: choose another folder or move it away")
-    there = validate(read_together(paths, folder), reading).desired
-    texts = {name: _exported(name, loaded.desired, there, folder, at) for name in names}
-    targets = {name: target for name, target in targets.items() if texts[name]}
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, target in targets.items():
-            with open(target, "x", encoding="utf-8", newline="\n") as file:
-                file.write(texts[name])
-    except OSError as error:
-        raise Failure(f"cannot write {error.filename}: {error.strerror}") from error
-    for spec in side_by_side([loaded.desired.catalogs[n] for n in names if n not in there.catalogs], folder):
-        both = f"{targets[spec.name]} and {spec.source.file} both declare catalog {spec.name}"
-        at.say(f"note: {both}: plan with one of them, not with a folder that holds both")
-    warn_of_literals(at, str(folder))
-    return list(targets.values())
-
-
-def _exported(name: str, desired: Desired, there: Desired, folder: Path, at: Session) -> str:
-    """The catalog's manifests, without its Catalog document when that is among those `there`."""
-    from reconciler.core.planner import scope_of
-    from reconciler.manifest.emit import export
-    from reconciler.manifest.import_folder import conflict
-    from reconciler.model.observed import Scope
-
-    spec = desired.catalogs[name]
-    capabilities = _capabilities(spec)
-    at.connect(spec)
-    scope = Scope(ignore=spec.management.ignore, namespaces=scope_of(desired, name).namespaces)
-    tables = at.look(spec.name, scope).tables
-    snapshot = at.look(spec.name, replace(scope, detail=frozenset(tables)))
-    for gap in snapshot.gaps:
-        raise Failure(f"catalog {spec.name} cannot be listed completely: {gap.message}; nothing was written")
-    problem = conflict(spec, snapshot, there)
-    if problem is not None:
-        raise Failure(f"{problem}, which is read together with {folder}: choose another folder; nothing was written")
-    known = there.catalogs.get(spec.name)
-    asked = capabilities
-    rules = (asked.type_problem, asked.ident_problem, asked.property_problem, asked.schema_problem)
-    emitted = export(_public(spec), snapshot, *rules, with_catalog=known is None)
-    for warning in emitted.warnings:
-        at.say(at.redactor.text(f"warning: catalog {spec.name}: {warning}"))
-    if known is not None:
-        empty = "" if emitted.text else "; nothing else is live"
-        at.say(f"note: catalog {spec.name} is declared at {known.source} already and not written again{empty}")
-    return emitted.text

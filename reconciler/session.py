@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from reconciler.engine.redact import Redactor
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from reconciler.model.desired import CatalogSpec, Desired
     from reconciler.model.observed import Scope, Snapshot
     from reconciler.model.report import Outcome
+    from reconciler.model.run_context import RunContext
 
 DEFAULT_RETRIES = 3
 T = TypeVar("T")
@@ -78,6 +79,8 @@ class Session:
     specs: dict[str, CatalogSpec] = field(default_factory=dict)
     retries: dict[str, int] = field(default_factory=dict)
     """Of the catalogs that have `max_retries`: how often a write that did not hold is sent again."""
+    identity: RunContext | None = None
+    """Who and what this run is; None while nobody asked."""
     _open: ExitStack = field(default_factory=ExitStack)
     tell: Tell | None = None
     """Where events go when stderr is for programs."""
@@ -88,6 +91,12 @@ class Session:
         from reconciler.engine.progress import progress_on
 
         return progress_on(sys.stderr, self.redactor.text) if self.tell is None else ProgressEvents(self.tell)
+
+    @property
+    def run(self) -> RunContext | None:
+        """Its identity as it may be written down."""
+        who, clean = self.identity, self.redactor.text
+        return who and replace(who, by=clean(who.by), url=clean(who.url) if who.url is not None else None)
 
     def connect(self, spec: CatalogSpec) -> Catalog:
         from reconciler.catalog.registry import connect

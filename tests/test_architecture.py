@@ -52,9 +52,10 @@ LAYERS: dict[str, frozenset[str]] = {
     "app_lease": frozenset({"model", "catalog.base", "engine", "session"}),
     "app": frozenset({"model", "core", "catalog", "engine", "manifest", "render", "session", "app_data", "app_lease"}),
     "app_trust": frozenset({"model", "core", "engine", "manifest", "session", "app"}),
+    "app_import": frozenset({"model", "core", "engine", "manifest", "session", "app"}),
     "verbs": frozenset({"model", "core", "catalog.base", "engine", "app", "app_lease", "session", "pipeline"}),
     "explain": frozenset({"model", "manifest.codes"}),
-    "cli": frozenset({"model", "render", "app", "app_trust", "verbs", "explain"}),
+    "cli": frozenset({"model", "render", "app", "app_import", "app_trust", "verbs", "explain"}),
     "__main__": frozenset({"cli"}),
     "__init__": frozenset(),
 }

@@ -21,6 +21,8 @@ class WriteContext:
     step_id: str = ""
     tag: str | None = None
     """When given, the dataset's version is tagged with this name before the change (kept if it exists)."""
+    applied_by: str = ""
+    """The run, for `reconciler.applied-by`: written with the change itself, and not at all when it is empty."""
 
 
 @dataclass(frozen=True, slots=True)

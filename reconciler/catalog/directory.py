@@ -20,6 +20,7 @@ from reconciler.catalog.directory_write import DirectoryWriter
 from reconciler.catalog.lance_dataset import Datasets
 from reconciler.catalog.lance_errors import translated
 from reconciler.catalog.lease_files import LeaseFiles
+from reconciler.catalog.marks import signed
 from reconciler.catalog.stats import Stats
 from reconciler.catalog.storage import open_storage
 from reconciler.model.change import (
@@ -98,7 +99,7 @@ class DirectoryCatalog:
                     Code.UNSUPPORTED, f"{change.action} moves data: the pipeline runs it, not the catalog"
                 )
             self.storage.check()
-            return self._apply(change, context)
+            return self._apply(signed(change, context.applied_by), context)
 
     def _apply(self, change: Change, context: WriteContext) -> Written:
         writer = self._writer

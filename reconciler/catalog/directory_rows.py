@@ -10,7 +10,7 @@ from typing import Any
 from reconciler.catalog.directory_capabilities import DELIMITER
 from reconciler.catalog.lance_dataset import dump_keys, load_keys
 from reconciler.model.ident import Ident
-from reconciler.model.state import APPLIED_KEY, OWNER_KEY, PROTECT_KEY, RESERVED_PREFIX, Marks
+from reconciler.model.state import APPLIED_BY_KEY, APPLIED_KEY, OWNER_KEY, PROTECT_KEY, RESERVED_PREFIX, Marks
 
 NAMESPACE = "namespace"
 TABLE = "table"
@@ -69,6 +69,7 @@ def split(properties: Mapping[str, str]) -> tuple[dict[str, str], Marks]:
         owner=properties.get(OWNER_KEY),
         protect=properties.get(PROTECT_KEY) == "true",
         applied=load_keys(properties.get(APPLIED_KEY)),
+        applied_by=properties.get(APPLIED_BY_KEY),
     )
     return {k: v for k, v in properties.items() if not k.startswith(RESERVED_PREFIX)}, marks
 
@@ -80,6 +81,8 @@ def join(properties: Mapping[str, str], marks: Marks) -> dict[str, str]:
         joined[OWNER_KEY] = marks.owner
     if marks.protect:
         joined[PROTECT_KEY] = "true"
+    if marks.applied_by is not None:
+        joined[APPLIED_BY_KEY] = marks.applied_by
     if marks.applied:
         joined[APPLIED_KEY] = dump_keys(marks.applied)
     return joined

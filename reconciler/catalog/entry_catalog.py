@@ -17,7 +17,7 @@ from reconciler.catalog.entries import BrokenEntry, EntryStore, Listed, Namespac
 from reconciler.catalog.lance_dataset import Datasets
 from reconciler.catalog.lance_errors import translated
 from reconciler.catalog.locations import Kept, Places, normal, same_place
-from reconciler.catalog.marks import join, split, updated
+from reconciler.catalog.marks import join, says_more, signed, split, updated
 from reconciler.catalog.stats import Stats
 from reconciler.model import change as c
 from reconciler.model.capabilities import Capabilities
@@ -217,7 +217,7 @@ class EntryCatalog:
             refused = self.capabilities.refuses(change)
             if refused is not None or isinstance(change, c.DATA_PLANE):
                 raise CatalogError(Code.UNSUPPORTED, refused or f"{change.action} moves data: the pipeline runs it")
-            return self._apply(change, context)
+            return self._apply(signed(change, context.applied_by), context)
 
     def _apply(self, change: c.Change, context: WriteContext) -> Written:
         store = self.store
@@ -258,7 +258,7 @@ class EntryCatalog:
     def _update_namespace(self, ident: Ident, set_: Mapping[str, str], unset: tuple[str, ...], marks: Marks) -> None:
         entry = self._namespace(ident)
         properties = join(updated(entry.properties, set_, unset), marks, self.store.property_limit)
-        if properties != entry.properties:
+        if says_more(properties, entry.properties):
             self.store.update_namespace(entry, properties)
 
     def _declare(self, change: c.DeclareTable) -> None:
@@ -297,7 +297,7 @@ class EntryCatalog:
         if not set_ and not unset and self.store.save_marks(entry, marks):
             return
         properties = join(updated(entry.properties, set_, unset), marks, self.store.property_limit)
-        if properties != entry.properties:
+        if says_more(properties, entry.properties):
             self.store.update_table(entry, properties, None)
 
     def _replace(self, change: c.ReplaceTable) -> None:

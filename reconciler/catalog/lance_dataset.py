@@ -12,7 +12,7 @@ from reconciler.catalog.lance_errors import is_missing_dataset, to_catalog_error
 from reconciler.catalog.lance_index import INDEXES_KEY, load_record, read_indexes
 from reconciler.catalog.stats import Stats
 from reconciler.model.errors import CatalogError, Code
-from reconciler.model.state import APPLIED_KEY, OWNER_KEY, RESERVED_PREFIX, DatasetState
+from reconciler.model.state import APPLIED_BY_KEY, APPLIED_KEY, OWNER_KEY, RESERVED_PREFIX, DatasetState
 
 FILE_VERSION: Final = "2.2"
 """The data file version of what we create: the first that holds every type of the grammar."""
@@ -85,6 +85,7 @@ def state_of(dataset: Any, uri: str) -> DatasetState:
             version=dataset.version,
             data=record_of(dataset, notes),
             empty=dataset.count_rows() == 0,
+            applied_by=notes.get(APPLIED_BY_KEY),
         )
     except (KeyboardInterrupt, SystemExit):
         raise

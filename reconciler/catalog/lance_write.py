@@ -31,7 +31,7 @@ from reconciler.model.change import (
     UpdateDataset,
 )
 from reconciler.model.errors import CatalogError, Code
-from reconciler.model.state import APPLIED_KEY, OWNER_KEY
+from reconciler.model.state import APPLIED_BY_KEY, APPLIED_KEY, OWNER_KEY
 
 DatasetChange = UpdateDataset | AddColumns | AlterColumns | DropColumns | CreateIndex | DropIndex
 
@@ -119,7 +119,17 @@ def apply_to_dataset(datasets: Datasets, uri: str, change: DatasetChange, contex
                 dataset.drop_index(change.name)
                 dataset = _record_index(datasets, uri, change, context)
         datasets.stats.count("writes")
+        if isinstance(change, AddColumns | AlterColumns | DropColumns):
+            _sign(datasets, uri, context)
         return Written(before, dataset.latest_version)
+
+
+def _sign(datasets: Datasets, uri: str, context: WriteContext) -> None:
+    """Commits that lance makes of column changes hold no notes, so the run's name follows in one of its own. The change
+    has landed: that it cannot be signed is no failure."""
+    if context.applied_by:
+        with contextlib.suppress(Exception):
+            _commit(datasets.open(uri), datasets, context)
 
 
 def _named(change: DatasetChange) -> str:
@@ -190,6 +200,8 @@ def _commit(
     from lance import LanceDataset, LanceOperation
     from lance.dataset import Transaction
 
+    if context.applied_by:
+        notes = {**(notes or {}), APPLIED_BY_KEY: context.applied_by}
     update = LanceOperation.UpdateMap
     operation = LanceOperation.UpdateConfig(
         config_updates=update(dict(config)) if config else None,

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
+from dataclasses import replace
 
 from reconciler.catalog.lance_dataset import dump_keys, load_keys
-from reconciler.model.state import APPLIED_KEY, OWNER_KEY, PROTECT_KEY, RESERVED_PREFIX, Marks
+from reconciler.model.change import Change
+from reconciler.model.state import APPLIED_BY_KEY, APPLIED_KEY, OWNER_KEY, PROTECT_KEY, RESERVED_PREFIX, Marks
 
 
 def split(properties: Mapping[str, str]) -> tuple[dict[str, str], Marks]:
@@ -16,7 +18,10 @@ def split(properties: Mapping[str, str]) -> tuple[dict[str, str], Marks]:
         parts = itertools.takewhile(lambda p: p is not None, (properties.get(_part(n)) for n in itertools.count(1)))
         applied += "".join(p for p in parts if p is not None)
     marks = Marks(
-        owner=properties.get(OWNER_KEY), protect=properties.get(PROTECT_KEY) == "true", applied=load_keys(applied)
+        owner=properties.get(OWNER_KEY),
+        protect=properties.get(PROTECT_KEY) == "true",
+        applied=load_keys(applied),
+        applied_by=properties.get(APPLIED_BY_KEY),
     )
     return {k: v for k, v in properties.items() if not k.startswith(RESERVED_PREFIX)}, marks
 
@@ -28,12 +33,27 @@ def join(properties: Mapping[str, str], marks: Marks, limit: int | None = None) 
         joined[OWNER_KEY] = marks.owner
     if marks.protect:
         joined[PROTECT_KEY] = "true"
+    if marks.applied_by is not None:
+        joined[APPLIED_BY_KEY] = marks.applied_by
     if marks.applied:
         text = dump_keys(marks.applied)
         size = limit or len(text)
         for number, at in enumerate(range(0, len(text), size)):
             joined[_part(number) if number else APPLIED_KEY] = text[at : at + size]
     return joined
+
+
+def signed(change: Change, applied_by: str) -> Change:
+    """The change with the run that makes it in its marks, if it has marks: so it is only ever written with them."""
+    marks: Marks | None = getattr(change, "marks", None)
+    if marks is None or not applied_by:
+        return change
+    return replace(change, marks=replace(marks, applied_by=applied_by))  # type: ignore[arg-type]
+
+
+def says_more(properties: Mapping[str, str], than: Mapping[str, str]) -> bool:
+    """True when they differ in anything but the run that wrote them: that alone is no reason to write."""
+    return {**properties, APPLIED_BY_KEY: ""} != {**than, APPLIED_BY_KEY: ""}
 
 
 def updated(properties: Mapping[str, str], set_: Mapping[str, str], unset: tuple[str, ...]) -> dict[str, str]:

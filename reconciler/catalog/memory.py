@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from reconciler.catalog.base import DataPlace, LeaseRecords, WriteContext, Written
+from reconciler.catalog.marks import signed
 from reconciler.core.fields import bare
 from reconciler.core.world import World
 from reconciler.model.arrow import Field
@@ -158,7 +159,7 @@ class MemoryCatalog:
                 raise AssertionError("data-plane steps never reach a catalog")
             self._refuse(change)
             self._forget(change)
-            self.world.apply(change)
+            self.world.apply(signed(change, context.applied_by))
         self._meet("after", change)
         return Written()
 

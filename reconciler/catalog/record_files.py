@@ -65,7 +65,9 @@ class RecordFiles:
         owner, applied = value.get("owner"), value.get("applied")
         if not isinstance(owner, str | None) or not isinstance(applied, list):
             raise self.bad(file, "owner must be a string and applied a list")
-        return Marks(owner, value.get("protect") is True, tuple(sorted(str(k) for k in applied)))
+        run = value.get("applied_by")
+        keys = tuple(sorted(str(k) for k in applied))
+        return Marks(owner, value.get("protect") is True, keys, run if isinstance(run, str) else None)
 
     def uri(self, file: str) -> str:
         return self.storage.uri(self._path(file))
@@ -78,7 +80,8 @@ class RecordFiles:
 
 
 def marks_values(marks: Marks) -> dict[str, Any]:
-    return {"owner": marks.owner, "protect": marks.protect, "applied": list(marks.applied)}
+    values: dict[str, Any] = {"owner": marks.owner, "protect": marks.protect, "applied": list(marks.applied)}
+    return values if marks.applied_by is None else {**values, "applied_by": marks.applied_by}
 
 
 def _dump(values: dict[str, Any]) -> bytes:

@@ -19,6 +19,7 @@ from reconciler.render import text
 def run(args: argparse.Namespace, out: Output) -> int:
     """The report is given whatever happens, also when there is no plan to report on."""
     file = ReportFile(args.report, out.say, out.ending.reported)
+    app.identify(out.session, args.paths)
     try:
         try:
             file.claim(args.paths if args.plan is None else [args.plan])
@@ -58,7 +59,7 @@ def _exit_code(report: Report, lost: bool) -> int:
 
 def _no_plan(args: argparse.Namespace, file: ReportFile, outcome: Outcome, message: str, out: Output) -> None:
     """As text, what went wrong is on stderr already."""
-    report = Report("", outcome, (), out.redactor.text(message))
+    report = Report("", outcome, (), out.redactor.text(message), run=out.session.run)
     file.write(report)
     if args.format != "text":
         out.result(report_as(report.to_json(), args.format, Path()))
@@ -67,6 +68,8 @@ def _no_plan(args: argparse.Namespace, file: ReportFile, outcome: Outcome, messa
 def _applied(args: argparse.Namespace, out: Output, file: ReportFile) -> Report:
     made = app.plan_to_apply(Path(args.plan)) if args.plan is not None else planned(args, out)
     out.made(made)
+    if args.plan is not None:
+        app.identify(out.session, the_plan=made)
     trusted = app_trust.catalogs_for(made, Path(args.plan), reading(args)) if args.plan and args.catalogs_from else None
     if args.format == "text":
         out.result(text.plan_text(made, out.color, width=out.width))

@@ -104,10 +104,14 @@ def parser() -> Parser:
     _add_metrics(drift)
     _add_spark(drift)
     _add_format(drift, *PLAN_DOCUMENTS)
+    status = command("status", "what is ours, what differs, who applied last; writes nothing")
+    _add_paths(status)
+    _add_scope(status)
+    _add_spark(status)
+    status.add_argument("--format", choices=["text", "json", "markdown"], default="text", help="default: text")
     importing = command("import", "write live state as manifests", "import_")
     _add_paths(importing, metavar="CATALOG.yaml")
-    importing.add_argument("-o", "--output", metavar="DIR", required=True, help="where the files go")
-    _add_variables(importing)
+    _add_import(importing)
     unlock = command("unlock", "show who holds the lease of a catalog, and take it away")
     _add_paths(unlock)
     unlock.add_argument("--catalog", action="append", default=[], metavar="NAME", help="only this catalog")
@@ -152,6 +156,15 @@ def _described(name: str, text: str) -> dict[str, Any]:
 
     raw = argparse.RawDescriptionHelpFormatter
     return {"description": text, "epilog": epilog(name), "formatter_class": raw, "allow_abbrev": False}
+
+
+def _add_import(to: Parser) -> None:
+    to.add_argument("-o", "--output", metavar="DIR", required=True, help="where the files go, or are already")
+    _add_scope(to)
+    to.add_argument("--split", choices=["namespace", "table"], default="namespace",
+                    help="a file for each of these (default: namespace)")  # fmt: skip
+    to.add_argument("--only-unmanaged", action="store_true", help="only what has no owner and is not declared")
+    to.add_argument("--dry-run", action="store_true", help="show what would change in the files; write nothing")
 
 
 DATA_VERBS = {

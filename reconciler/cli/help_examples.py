@@ -26,7 +26,12 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("let a column go", "reconciler apply manifests/ --allow drop_column"),
     ),
     "drift": (("exit 2 when something differs", "reconciler drift manifests/ --format json"),),
-    "import": (("manifests of what is there", "reconciler import lake.yaml -o manifests/"),),
+    "import": (
+        ("manifests of what is there", "reconciler import lake.yaml -o manifests/"),
+        ("what nobody manages yet, a file for each table",
+         "reconciler import lake.yaml -o manifests/ --only-unmanaged --split table"),
+        ("what a later import would change", "reconciler import lake.yaml -o manifests/ --dry-run"),
+    ),
     "explain": (
         ("a diagnostic", "reconciler explain M203"),
         ("what an exit code means", "reconciler explain exit 3"),
@@ -38,6 +43,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("a report, as a page", "reconciler show report.json --format html"),
         ("what a run did that was killed", "reconciler show .reconciler/journal/JOURNAL.jsonl"),
     ),
+    "status": (("what is ours, and who applied last", "reconciler status manifests/"),),
     "unlock": (
         ("who holds it, and a question", "reconciler unlock manifests/"),
         ("in a script", "reconciler unlock manifests/ --catalog lake --yes"),

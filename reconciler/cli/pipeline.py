@@ -81,10 +81,11 @@ def _data_steps(args: argparse.Namespace, out: Output) -> int:
     file = ReportFile(args.report, out.say, out.ending.reported)
     if not args.dry_run:
         file.claim(args.paths)
+        app.identify(out.session, args.paths)
     try:
         made, warnings = plan_data_steps(DataRequest(request(args), args.verb), out.session)
     except app.Failure as error:
-        file.write(Report("", error.outcome, (), out.redactor.text(error.summary)))
+        file.write(Report("", error.outcome, (), out.redactor.text(error.summary), run=out.session.run))
         raise
     out.made(made)
     out.diagnostics(warnings)

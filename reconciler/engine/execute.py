@@ -51,10 +51,12 @@ def execute(
     sleep: Callable[[float], object] | None = None,
     data: DataPlane | None = None,
     guard: Callable[[], str | None] = lambda: None,
+    applied_by: str = "",
 ) -> Report:
     """`max_retries`: for all catalogs, or for those named. `stop` is set by a signal. `sleep` is for tests; by default
-    a wait ends early when the run is to stop. `data` runs the steps that move rows. `guard` is asked
-    before every write: why there may be none any more, because the lease was lost."""
+    a wait ends early when the run is to stop. `data` runs the steps that move rows. `guard` is asked before every
+    write: why there may be none any more, because the lease was lost. `applied_by` is the run, noted on what it
+    writes."""
     journal = journal or NoJournal()
     if plan.refused is not None:
         return _finished(nothing_ran(plan, "refused", f"nothing was written: {plan.refused}"), journal)
@@ -63,6 +65,7 @@ def execute(
     waiting = (sleep or run.pause, run.stopped)
     run.data = data
     run.guard = guard
+    run.applied_by = applied_by
     run.retries = {name: Retry(given.get(name, MAX_RETRIES), *waiting) for name in catalogs}
     return _finished(run.report(), journal)
 
@@ -78,6 +81,7 @@ class _Run:
     retries: Mapping[str, Retry]
     data: DataPlane | None
     guard: Callable[[], str | None]
+    applied_by: str
 
     def __init__(
         self,
@@ -151,6 +155,7 @@ class _Run:
         tools = Tools(catalog, Reader(catalog, scope), self.retries[name], self.plan.plan_id, chains_of(steps))
         tools.data = self.data
         tools.guard = self.guard
+        tools.applied_by = self.applied_by
         return tools
 
     def _run(self, graph: Graph, holds: set[str]) -> None:

@@ -32,6 +32,21 @@ def write_atomically(path: Path, text: str) -> None:
         raise
 
 
+def create_atomically(path: Path, text: str) -> None:
+    """A file that is not there yet, whole or not at all. Raises OSError. It is not synced, as it can be made again."""
+    if path.exists() or path.is_symlink():
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
+    temporary = path.with_name(f".{path.name[:100]}.{os.getpid()}.tmp")
+    try:
+        with open(temporary, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        os.rename(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
 def claim(path: Path, text: str) -> None:
     """Finds out whether the file can be written, and puts `text` in the place of what an earlier run left there. Raises
     OSError. A device is asked and gets nothing; a pipe is not opened, its reader would see an end."""

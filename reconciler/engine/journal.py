@@ -77,7 +77,9 @@ class FileJournal:
     """`clean` takes secrets out of every value. An existing file is continued, never overwritten. The folder must be
     there, as for every file that someone names."""
 
-    def __init__(self, path: Path, plan_id: str, clean: Clean = lambda value: value) -> None:
+    def __init__(
+        self, path: Path, plan_id: str, clean: Clean = lambda value: value, run: Mapping[str, Json] | None = None
+    ) -> None:
         self.path = path
         self._clean = clean
         self._lock = threading.Lock()
@@ -89,7 +91,8 @@ class FileJournal:
             self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         except OSError as error:
             raise JournalError(f"cannot write the journal {path}: {error.strerror}") from error
-        self._note({"event": "header", "plan_id": plan_id, "tool_version": __version__, "pid": os.getpid()})
+        header: dict[str, Json] = {"event": "header", "plan_id": plan_id, "tool_version": __version__}
+        self._note({**header, "pid": os.getpid(), **({"run": dict(run)} if run is not None else {})})
 
     def start(self, step: Step) -> None:
         self._note(

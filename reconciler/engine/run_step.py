@@ -41,6 +41,8 @@ class Tools:
     """For the steps that move rows."""
     guard: Callable[[], str | None] = lambda: None
     """Why nothing may be written any more, or None."""
+    applied_by: str = ""
+    """The run, for what it writes."""
 
 
 @dataclass
@@ -200,7 +202,7 @@ def _write_until_it_holds(step: Step, links: Sequence[Link], tools: Tools, attem
 
 
 def _write(step: Step, tools: Tools, attempts: _Attempts) -> CatalogError | None:
-    context = WriteContext(tools.plan_id, step.id, attempts.tag)
+    context = WriteContext(tools.plan_id, step.id, attempts.tag, tools.applied_by)
     try:
         written = _applied(step.change, tools, attempts.before, context)
     except CatalogError as error:

@@ -6,10 +6,9 @@ and our own marks are not emitted, except `protect: true`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
-from typing import Any
 
 from reconciler.core.uris import holds_userinfo, place_of
 from reconciler.manifest.columns import Columns
@@ -19,6 +18,8 @@ from reconciler.manifest.index_rules import check_indexes
 from reconciler.manifest.problem import Problem
 from reconciler.manifest.schema_check import accepts
 from reconciler.manifest.schema_files import schema
+from reconciler.manifest.variables import escaped
+from reconciler.manifest.yaml_write import as_block
 from reconciler.model.arrow import ArrowType, Field
 from reconciler.model.capabilities import is_container
 from reconciler.model.desired import CatalogSpec
@@ -40,6 +41,22 @@ IdentProblem = Callable[[Kind, Ident], str | None]
 PropertyProblem = Callable[[Kind, str, str], str | None]
 SchemaProblem = Callable[[Sequence[Field]], str | None]
 API_VERSION = "reconciler.lance/v1"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One object."""
+
+    kind: Kind
+    ident: Ident
+    comments: str = ""
+    document: Doc | None = None
+    """Before `${` in values is escaped; None when it cannot be written, and the comments say why."""
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        return self.comments + (as_block(escaped(self.document)) if self.document is not None else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,20 +86,38 @@ def export(
     The functions are the backend's: what `validate` would refuse is left out here, so that one odd table does not
     make the whole file invalid.
     """
-    writer = _Writer(
-        catalog.name,
+    parts = [as_block(catalog_document(catalog))] if with_catalog else []
+    warnings: list[str] = []
+    rules = Rules(
         type_problem or _no_problem,
         ident_problem or _no_problem,
         property_problem or _no_problem,
         schema_problem or _no_problem,
     )
-    parts = [_dump(catalog_document(catalog))] if with_catalog else []
+    for part in objects(catalog.name, snapshot, rules):
+        parts.append(part.text)
+        warnings += part.warnings
+    return Emitted("---\n".join(p for p in parts if p), tuple(warnings))
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The backend's."""
+
+    type_problem: TypeProblem
+    ident_problem: IdentProblem
+    property_problem: PropertyProblem
+    schema_problem: SchemaProblem
+
+
+def objects(catalog: str, snapshot: Snapshot, rules: Rules) -> Iterator[Part]:
+    """Namespaces, then tables, by identifier."""
+    writer = _Writer(catalog, rules)
     for ident, found in sorted(snapshot.namespaces.items()):
-        if not is_container(writer.ident_problem, ident, found):
-            parts.append(writer.object("Namespace", ident, found))
+        if not is_container(rules.ident_problem, ident, found):
+            yield writer.object("Namespace", ident, found)
     for ident, table in sorted(snapshot.tables.items()):
-        parts.append(writer.object("Table", ident, table, snapshot.chosen_places.get(ident)))
-    return Emitted("---\n".join(p for p in parts if p), tuple(writer.warnings))
+        yield writer.object("Table", ident, table, snapshot.chosen_places.get(ident))
 
 
 def _no_problem(*_: object) -> None:
@@ -97,30 +132,22 @@ def catalog_document(catalog: CatalogSpec) -> Doc:
 
 
 class _Writer:
-    def __init__(
-        self,
-        catalog: str,
-        type_problem: TypeProblem,
-        ident_problem: IdentProblem,
-        property_problem: PropertyProblem,
-        schema_problem: SchemaProblem,
-    ) -> None:
+    def __init__(self, catalog: str, rules: Rules) -> None:
         self.catalog = catalog
-        self.type_problem = type_problem
-        self.ident_problem = ident_problem
-        self.property_problem = property_problem
-        self.schema_problem = schema_problem
-        self.warnings: list[str] = []
+        self.type_problem = rules.type_problem
+        self.ident_problem = rules.ident_problem
+        self.property_problem = rules.property_problem
+        self.schema_problem = rules.schema_problem
         self.used: set[str] = set()
 
     def object(
         self, kind: Kind, ident: Ident, found: Present | Detached | Unreadable, location: str | None = None
-    ) -> str:
+    ) -> Part:
         name = f"{kind.lower()} {dotted(ident)}"
         if isinstance(found, Unreadable):
-            return self._missing(f"{name} could not be read: {found.code.title}: {found.message}")
+            return _missing(kind, ident, f"{name} could not be read: {found.code.title}: {found.message}")
         if isinstance(found, Detached):
-            return _comment(f"{name} is not in the catalog; its data is at {found.location}")
+            return Part(kind, ident, _comment(f"{name} is not in the catalog; its data is at {found.location}"))
         notes = _Notes()
         state = found.state
         spec = self._common_spec(kind, state, notes)
@@ -131,14 +158,10 @@ class _Writer:
         document = _document(kind, self.catalog, ident, spec)
         reason = self.ident_problem(kind, ident) or _why_not(document)
         if reason is not None:
-            return self._missing(f"{name} cannot be written as a manifest: {reason}")
-        self.warnings += (_line(f"{name}: {n}") for n in notes.warnings)
+            return _missing(kind, ident, f"{name} cannot be written as a manifest: {reason}")
+        warnings = tuple(_line(f"{name}: {n}") for n in notes.warnings)
         comments = "".join(f"{name}: {n}\n" for n in (*notes.warnings, *notes.remarks))
-        return _comment(comments) + _dump(_escape(document))
-
-    def _missing(self, text: str) -> str:
-        self.warnings.append(_line(text))
-        return _comment(text)
+        return Part(kind, ident, _comment(comments), document, warnings)
 
     def _common_spec(self, kind: Kind, state: NamespaceState | TableState, notes: _Notes) -> Doc:
         spec: Doc = {}
@@ -209,6 +232,10 @@ class _Writer:
         return self.type_problem(field.type) or _why_not(_probe({"schema": [doc]}))
 
 
+def _missing(kind: Kind, ident: Ident, text: str) -> Part:
+    return Part(kind, ident, _comment(text), None, (_line(text),))
+
+
 @dataclass(slots=True)
 class _Notes:
     warnings: list[str] = dataclass_field(default_factory=list)
@@ -277,15 +304,6 @@ def _known_params(type_: str) -> frozenset[str]:
     return frozenset()
 
 
-def _escape(value: Any) -> Any:
-    """`${` in live values is text, not a reference."""
-    if isinstance(value, str):
-        return value.replace("${", "$${")
-    if isinstance(value, dict):
-        return {k: _escape(v) for k, v in value.items()}
-    return [_escape(v) for v in value] if isinstance(value, list) else value
-
-
 def _line(text: str) -> str:
     """On one line, and harmless on a terminal."""
     return "".join(c if c.isprintable() else "\ufffd" for c in " ".join(text.split()))
@@ -293,16 +311,3 @@ def _line(text: str) -> str:
 
 def _comment(text: str) -> str:
     return "".join(f"# {line}\n" for line in map(_line, text.splitlines()) if line)
-
-
-def _dump(document: Doc) -> str:
-    import yaml
-
-    class Dumper(yaml.CSafeDumper):
-        def ignore_aliases(self, data: Any) -> bool:
-            return True
-
-    text: str = yaml.dump(
-        document, Dumper=Dumper, sort_keys=False, default_flow_style=None, allow_unicode=True, width=1_000_000
-    )
-    return text

@@ -1,7 +1,6 @@
 """Where imported manifests go: what is read together with them must stay valid.
 
-A folder is read as a whole, so a file that is written into it stands beside all documents that are there already: the
-Catalog document must not be there twice, nor any object.
+A folder is read as a whole, so a file that is written into it stands beside all documents that are there already.
 """
 
 from __future__ import annotations
@@ -11,9 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from reconciler.manifest.files import SKIPPED_FOLDERS
-from reconciler.model.desired import CatalogSpec, Desired, DesiredObject
-from reconciler.model.ident import Ident, dotted
-from reconciler.model.observed import Present, Snapshot
+from reconciler.model.desired import CatalogSpec
 
 
 def read_together(paths: Sequence[str], folder: Path) -> list[str]:
@@ -28,18 +25,8 @@ def _reads(outer: str, inner: Path) -> bool:
     return not any(part.startswith(".") or part in SKIPPED_FOLDERS for part in parts)
 
 
-def conflict(spec: CatalogSpec, live: Snapshot, there: Desired) -> str | None:
-    """Why the catalog cannot be written beside these documents, or None."""
-    known = there.catalogs.get(spec.name)
-    if known is not None and (known.type, known.options) != (spec.type, spec.options):
-        return f"catalog {spec.name} is declared otherwise at {known.source}"
-    declared: dict[Ident, DesiredObject] = {**there.namespaces.get(spec.name, {}), **there.tables.get(spec.name, {})}
-    written = (*live.namespaces.items(), *live.tables.items())
-    twice = sorted(ident for ident, found in written if isinstance(found, Present) and ident in declared)
-    if not twice:
-        return None
-    more = f" (and {len(twice) - 1} more)" if len(twice) > 1 else ""
-    return f"{spec.name}:{dotted(twice[0])} is declared at {declared[twice[0]].source} already{more}"
+def same_file(one: str, other: str) -> bool:
+    return os.path.realpath(one) == os.path.realpath(other)
 
 
 def side_by_side(specs: Sequence[CatalogSpec], folder: Path) -> Iterator[CatalogSpec]:

@@ -11,7 +11,7 @@ import re
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from reconciler.manifest.limits import UNLIMITED, Limits
 
@@ -204,3 +204,12 @@ def _malformed(text: str, start: int, repeat: bool) -> Trouble:
             hint = f"write ${{env:{inner}}} or ${{var:{inner}}}; $${{ gives a plain ${{"
     what = "is not closed" if end < 0 else "is not a reference"
     return Trouble("M300", start, f"{shown} {what}", hint)
+
+
+def escaped(value: Any) -> Any:
+    """Text in which `${` is no reference, in whatever it stands."""
+    if isinstance(value, str):
+        return value.replace("${", "$${")
+    if isinstance(value, dict):
+        return {k: escaped(v) for k, v in value.items()}
+    return [escaped(v) for v in value] if isinstance(value, list) else value

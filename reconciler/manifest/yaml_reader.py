@@ -47,10 +47,15 @@ class Document:
         self.value = self._careful.value
         return self._careful
 
-    def _own_text(self) -> str:
+    @property
+    def span(self) -> tuple[int, int]:
         """A document ends at the next marker: without this bound every look-up would copy the rest of the file."""
         after = _MARKER.search(self._text, self._body)
-        return self._text[self._begin : after.start() if after else len(self._text)]
+        return self._begin, after.start() if after else len(self._text)
+
+    def _own_text(self) -> str:
+        begin, end = self.span
+        return self._text[begin:end]
 
 
 def documents(text: str) -> Iterator[Document | Flaw]:

@@ -7,6 +7,7 @@ from typing import Literal
 
 from reconciler.model.lease import LeaseUse
 from reconciler.model.plan import FORMAT_VERSION, Json, Step
+from reconciler.model.run_context import RunContext
 
 Status = Literal["done", "skipped", "failed", "unknown", "not_run"]
 Outcome = Literal["applied", "no_changes", "partial", "refused", "stale", "failed", "interrupted"]
@@ -61,6 +62,8 @@ class Report:
     message: str = ""
     """One sentence for a person: why the run ended as it did."""
     leases: tuple[LeaseUse, ...] = ()
+    run: RunContext | None = None
+    """Who ran it, when and from which commit."""
 
     def count(self, status: Status) -> int:
         return sum(1 for s in self.steps if s.status == status)
@@ -75,6 +78,7 @@ class Report:
             "steps": [s.to_json() for s in self.steps],
             "summary": {s: self.count(s) for s in statuses},
             "leases": [use.to_json() for use in self.leases],
+            "run": self.run.to_json() if self.run is not None else None,
         }
 
     @property

@@ -16,6 +16,7 @@ EMPTY: Mapping[str, str] = MappingProxyType({})
 OWNER_KEY = "reconciler.owner"
 PROTECT_KEY = "reconciler.protect"
 APPLIED_KEY = "reconciler.applied-keys"
+APPLIED_BY_KEY = "reconciler.applied-by"
 RESERVED_PREFIX = "reconciler."
 DESCRIPTION_KEY = "description"
 """`spec.description` is this property; a backend with a native comment maps it there."""
@@ -40,6 +41,8 @@ class Marks:
     protect: bool = False
     applied: tuple[str, ...] = ()
     """Sorted property keys that we set last: a key in here that the manifest lost is removed, others' keys stay."""
+    applied_by: str | None = field(default=None, compare=False)
+    """Which run wrote the object last (`model.run`). Never compared, never part of a fingerprint or a plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +97,8 @@ class DatasetState:
     """What we noted when we filled it; None when we never did."""
     empty: bool = field(default=True, compare=False)
     """Without any row. Never part of a fingerprint, as rows are not."""
+    applied_by: str | None = field(default=None, compare=False)
+    """As in `Marks`, of the dataset's own commits."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ from reconciler.catalog.lance_data import (
 from reconciler.catalog.lance_errors import is_conflict, translated
 from reconciler.model.data import DataRecord
 from reconciler.model.errors import CatalogError, Code
+from reconciler.model.state import APPLIED_BY_KEY
 
 LASTS = 180.0
 RENEWED = 60.0
@@ -66,6 +67,8 @@ class Held:
     claim: Claim
     dataset: Any
     """At the pinned version."""
+    applied_by: str = ""
+    """The run, noted beside the rows once they are in."""
 
     @property
     def version(self) -> int:
@@ -187,7 +190,7 @@ def _acquired(place: DataPlace, context: WriteContext, clock: Clock) -> Held:
         dataset = opened(place)
         found = _found(dataset)
         if found is not None and found.run == run:
-            return _fenced(Held(place, found, dataset), fence)
+            return _fenced(Held(place, found, dataset, context.applied_by), fence)
         if found is not None and not _gone(found, clock.now()):
             if clock.stopped() or clock.now() >= give_up:
                 message = f"another run is filling {place.uri}: {found.holder}; apply again later"
@@ -289,6 +292,8 @@ def _give_back(held: Held) -> None:
         notes: dict[str, str | None] = {CLAIM_KEY: None}
         if record is not None:
             notes[RECORD_KEY] = dump_record(record)
+        if held.applied_by and held._landed() is not None:
+            notes[APPLIED_BY_KEY] = held.applied_by
         if _written(held.place, latest, notes, held.claim) is not None:
             return
 

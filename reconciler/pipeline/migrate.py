@@ -34,7 +34,7 @@ from reconciler.model.data import DataRecord, migrated_from
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import dotted
 from reconciler.model.observed import Detached
-from reconciler.model.state import APPLIED_KEY, OWNER_KEY, DatasetState
+from reconciler.model.state import APPLIED_BY_KEY, APPLIED_KEY, OWNER_KEY, DatasetState
 from reconciler.pipeline import copy_task
 from reconciler.pipeline.claims import committed, opened
 from reconciler.pipeline.data_plane import Running
@@ -264,6 +264,8 @@ def _commit(place: DataPlace, dataset: Any, notes: Mapping[str, str | None], con
     """What came of it is read again: another run may have been quicker, an answer may be lost."""
     from lance import LanceOperation
 
+    if context.applied_by:
+        notes = {**notes, APPLIED_BY_KEY: context.applied_by}
     operation = LanceOperation.UpdateConfig(table_metadata_updates=LanceOperation.UpdateMap(dict(notes)))
     names = {PLAN_PROPERTY: context.plan_id, STEP_PROPERTY: context.step_id}
     try:

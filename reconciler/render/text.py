@@ -43,7 +43,9 @@ def _plan_lines(plan: Plan, title: str) -> Iterator[str]:
         if steps or orphans or unowned or stale or catalog.problems:
             yield from _catalog_lines(name, catalog, steps)
             yield from _listed("Orphaned: ours, but in no manifest; untouched without --prune", orphans)
-            yield from _listed("Unowned: as declared, but without our mark", unowned)
+            yield from _listed(
+                "Unowned: as declared, but without our mark (`apply --adopt` takes what nobody owns)", unowned
+            )
             yield from _listed(STALE, stale, ": projection: stale")
             yield ""
     yield from policy_lines(plan.findings)

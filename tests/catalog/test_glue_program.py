@@ -43,7 +43,7 @@ def test_child_catalogs_are_not_imported_but_what_is_in_them_is(account: Account
     imported = tmp_path / "imported"
     done = run(tmp_path, "import", head, "-o", imported)
     assert done.code == 0, done.err
-    text = (imported / "lake.yaml").read_text()
+    text = "".join(p.read_text() for p in imported.rglob("*.yaml"))
     assert text.count("kind: Namespace") == 2
     assert "id: [parent, child, db]" in text
     assert "id: [flat]" in text

@@ -176,7 +176,7 @@ def test_an_outsider_under_a_name_that_the_plan_fills_makes_it_stale(
 
 
 def live_text(folder: Path) -> str:
-    return (folder / "lake.yaml").read_text()
+    return "".join(f"{p.relative_to(folder)}\n{p.read_text()}" for p in sorted(folder.rglob("*.yaml")))
 
 
 def test_partly_applied_is_5(tmp_path: Path) -> None:
@@ -271,14 +271,14 @@ def test_import_gives_manifests_whose_plan_is_empty(tmp_path: Path) -> None:
     applied(tmp_path)
     write(tmp_path, catalog(), name="c.yaml")
     run = reconciler(tmp_path, "import", "c.yaml", "-o", "live")
-    assert (run.code, run.out) == (0, "wrote live/lake.yaml\n"), run.err
+    assert (run.code, run.out) == (0, "wrote live/lake/catalog.yaml\nwrote live/lake/a.yaml\n"), run.err
     again = reconciler(tmp_path, "plan", "live", "--detailed-exitcode")
     assert again.code == 0, again.out
-    before = (tmp_path / "live/lake.yaml").read_text()
+    before = live_text(tmp_path / "live")
     second = reconciler(tmp_path, "import", "c.yaml", "-o", "live")
-    assert second.code == 1
-    assert "exists already" in second.err
-    assert (tmp_path / "live/lake.yaml").read_text() == before
+    assert (second.code, second.out) == (0, "")
+    assert second.err == "nothing to do: the files in live say what is live\n"
+    assert live_text(tmp_path / "live") == before
 
 
 def test_help_and_version() -> None:

@@ -126,7 +126,7 @@ def test_on_the_happy_path(tmp_path: Path, s3: str, how: str) -> None:
     for file in ("p.json", "r.json", journal):
         runs += [reconciler(tmp_path, "show", file, "--format", f) for f in ("markdown", "sarif", "junit")]
     assert [r.code for r in runs] == [0] * len(runs), runs
-    assert (tmp_path / "live/lake.yaml").exists()
+    assert (tmp_path / "live/lake/catalog.yaml").exists()
     assert list((tmp_path / ".reconciler/journal").iterdir())
     assert_clean(tmp_path, *runs)
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import lance
 import pyarrow as pa
 
-from reconciler.app import Reading, Request, Session, import_catalogs, plan
+from reconciler.app import Request, Session, plan
+from reconciler.app_import import ImportRequest, import_catalogs
 
 from .support import CATALOG
 
@@ -29,7 +30,7 @@ def test_odd_tables(tmp_path: Path) -> None:
     catalog.write_text(CATALOG.replace("./lake", str(lake)))
     said: list[str] = []
     session = Session(say=said.append)
-    (written,) = import_catalogs([str(catalog)], Reading(), tmp_path / "live", session)
+    written = import_catalogs(ImportRequest((str(catalog),), tmp_path / "live"), session)
     session.close()
     left_out = [line for line in said if "left out" in line]
     assert [line.split(" is left out")[0] for line in left_out] == [
@@ -39,9 +40,9 @@ def test_odd_tables(tmp_path: Path) -> None:
     assert [line for line in said if line not in left_out and not line.startswith("note: ")] == [
         line for line in said if line.startswith("warning: catalog lake: table broken could not be read: ")
     ]
-    assert len(said) == 3 + 1  # the note that the Catalog document is in both files
+    assert len(said) == 3 + 2  # the notes that the Catalog document is in both files, and that nobody owns the tables
     session = Session()
-    found, diagnostics = plan(Request((str(written),)), session)
+    found, diagnostics = plan(Request(tuple(c.path for c in written)), session)
     session.close()
     assert (found.steps, diagnostics) == ((), [])
     assert {k.ident for k in found.unowned} == {("plain",), ("words",), ("boxes",), ("ids",)}

@@ -435,7 +435,7 @@ def test_maintenance_is_no_part_of_a_plan(tmp_path: Path) -> None:
     assert reconciler(tmp_path, "drift", "m.yaml").code == 0
     write(tmp_path, catalog(), name="c.yaml")
     assert reconciler(tmp_path, "import", "c.yaml", "-o", "out").code == 0
-    assert "maintenance" not in (tmp_path / "out" / "lake.yaml").read_text()
+    assert "maintenance" not in (tmp_path / "out" / "lake" / "root-tables.yaml").read_text()
 
 
 def test_what_is_not_asked_for_is_not_listed(tmp_path: Path) -> None:

@@ -153,7 +153,7 @@ def test_checks_are_no_difference(tmp_path: Path) -> None:
     assert reconciler(tmp_path, "drift", "m.yaml").code == 0
     write(tmp_path, catalog(), name="c.yaml")
     assert reconciler(tmp_path, "import", "c.yaml", "-o", "out").code == 0
-    assert "checks" not in (tmp_path / "out" / "lake.yaml").read_text()
+    assert "checks" not in (tmp_path / "out" / "lake" / "root-tables.yaml").read_text()
 
 
 def test_against_another_table(tmp_path: Path) -> None:

@@ -1,0 +1,277 @@
+"""`import`: live state as manifests. The first time it writes files; afterwards it brings them up to date, and what
+people wrote in them stays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reconciler import app
+from reconciler.model.diagnostic import has_errors
+from reconciler.model.ident import Ident, ObjectKey
+from reconciler.model.observed import Detached, Present, Scope, Snapshot, Unreadable
+from reconciler.model.reading import Reading
+from reconciler.session import Failure, Session
+
+if TYPE_CHECKING:
+    from reconciler.manifest.emit import Part, Rules
+    from reconciler.manifest.imported_files import ImportedFiles
+    from reconciler.manifest.load import Loaded
+    from reconciler.model.desired import CatalogSpec, Desired, DesiredObject
+    from reconciler.model.file_change import FileChange
+
+MOST_TOLD = 10
+_LONG = 16
+"""Credentials are longer than most words: a property whose name sounds like one is left out from here on."""
+Found = Present | Detached | Unreadable
+
+
+@dataclass(frozen=True)
+class ImportRequest:
+    paths: tuple[str, ...]
+    folder: Path
+    reading: Reading = field(default_factory=Reading)
+    catalogs: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
+    split_tables: bool = False
+    only_unmanaged: bool = False
+    """Leave out what has an owner, and what is declared."""
+    dry_run: bool = False
+
+
+def import_catalogs(request: ImportRequest, at: Session) -> Sequence[FileChange]:
+    """What was written, or would be. Everything is known before the first file is. Raises Failure."""
+    from reconciler.engine.select import unmatched_target
+    from reconciler.manifest.imported_files import CannotAdd, ImportedFiles
+    from reconciler.manifest.scopes import scope_problems
+
+    loaded = app.validate(request.paths, request.reading)
+    if has_errors(loaded.diagnostics):
+        raise Failure("the manifests have errors", loaded.diagnostics)
+    names = app.selected(loaded.desired, request.catalogs)
+    if nowhere := scope_problems(loaded.desired, names):
+        raise Failure("nothing says what to import", nowhere)
+    there = _there(request)
+    files = ImportedFiles(request.folder, at.say)
+    snapshots = {}
+    try:
+        for name in names:
+            one = _Import(request, loaded.desired, there, loaded.desired.catalogs[name], files, at)
+            snapshots[name] = one.run()
+        if problem := unmatched_target(request.targets, loaded.desired, snapshots):
+            raise Failure(f"{problem}; nothing was written")
+        changes = files.changes()
+    except CannotAdd as error:
+        raise Failure(f"{error}; nothing was written") from error
+    if not request.dry_run:
+        _write(changes)
+    return changes
+
+
+def _there(request: ImportRequest) -> Desired:
+    """What is read together with the new files. A folder whose Catalog documents are elsewhere is read with those."""
+    from reconciler.manifest.import_folder import read_together
+    from reconciler.model.desired import Desired
+
+    def valid(paths: Sequence[str]) -> Loaded | None:
+        found = app.validate(paths, request.reading)
+        return None if has_errors(found.diagnostics) and found.documents else found
+
+    together = read_together(request.paths, request.folder)
+    if not together:
+        return Desired({}, {}, {})
+    found = valid(together) or valid([*request.paths, str(request.folder)])
+    if found is None:
+        errors = app.validate(together, request.reading).diagnostics
+        raise Failure(f"the manifests in {', '.join(together)} have errors; nothing was written", errors)
+    return found.desired
+
+
+def _write(changes: Sequence[FileChange]) -> None:
+    """A file is replaced only if it is what was read."""
+    from reconciler.engine.files import create_atomically, write_atomically
+
+    for number, change in enumerate(changes):
+        path = Path(change.path)
+        go_on = f"; {number} files were written before it: import again" if number else "; nothing was written"
+        try:
+            if change.before is None:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                create_atomically(path, change.after)
+            elif path.read_bytes() != change.before.encode():
+                raise Failure(f"{path} was changed while the catalogs were read{go_on}")
+            else:
+                write_atomically(path, change.after)
+        except OSError as error:
+            raise Failure(f"cannot write {path}: {error.strerror}{go_on}") from error
+
+
+@dataclass
+class _Import:
+    """Of one catalog."""
+
+    request: ImportRequest
+    desired: Desired
+    """Of the manifests given."""
+    there: Desired
+    """Of the folder, and what is read with it."""
+    spec: CatalogSpec
+    files: ImportedFiles
+    at: Session
+    unowned: int = 0
+
+    def run(self) -> Snapshot:
+        """Raises Failure and CannotAdd."""
+        from reconciler.core.globs import matcher
+        from reconciler.manifest.emit import objects
+        from reconciler.manifest.import_layout import Layout
+
+        name = self.spec.name
+        wanted = matcher(self.request.targets) if self.request.targets else lambda _: True
+        listed, snapshot = self._look(wanted)
+        self._check(listed)
+        self.layout = Layout(name, self.request.split_tables, listed.namespaces, listed.tables)
+        self._catalog(bool(snapshot.namespaces or snapshot.tables))
+        self.declared: dict[Ident, DesiredObject] = {
+            **self.there.namespaces.get(name, {}),
+            **self.there.tables.get(name, {}),
+        }
+        live = {**snapshot.namespaces, **snapshot.tables}
+        there = _names(listed)
+        renamed = {d.renamed_from: d for i, d in self.declared.items() if d.renamed_from and i not in there}
+        for part in objects(name, snapshot, self._rules()):
+            self._part(part, live[part.ident], renamed.get(part.ident))
+        if self.unowned:
+            told = f"{_counted(self.unowned, 'object')} of catalog {name} had no owner"
+            self.at.say(f"note: {told}: `reconciler apply {self.request.folder} --adopt` makes them ours")
+        if not self.request.only_unmanaged:
+            self._tell_gone(listed, wanted)
+        return listed
+
+    def _look(self, wanted: Callable[[Ident], bool]) -> tuple[Snapshot, Snapshot]:
+        """Everything by name, and what is wanted of it in full."""
+        from reconciler.core.planner import scope_of
+
+        name = self.spec.name
+        self.at.connect(self.spec)
+        named = scope_of(self.desired, name).namespaces
+        if name in self.there.catalogs:
+            named |= scope_of(self.there, name).namespaces
+        scope = Scope(ignore=self.spec.management.ignore, namespaces=named)
+        listed = self.at.look(name, scope)
+        kept = self._selection(listed, wanted)
+        snapshot = self.at.look(name, replace(scope, detail=frozenset(i for i in listed.tables if kept(i))))
+        namespaces = {i: f for i, f in snapshot.namespaces.items() if kept(i)}
+        tables = {i: f for i, f in snapshot.tables.items() if kept(i)}
+        return listed, replace(snapshot, namespaces=namespaces, tables=tables)
+
+    def _selection(self, listed: Snapshot, wanted: Callable[[Ident], bool]) -> Callable[[Ident], bool]:
+        if not self.request.only_unmanaged:
+            return wanted
+        name, us = self.spec.name, self.spec.management.owner
+        managed: set[Ident] = set()
+        for desired in (self.desired, self.there):
+            managed |= {*desired.namespaces.get(name, {}), *desired.tables.get(name, {})}
+        owners = {i: _owner(f) for i, f in (*listed.namespaces.items(), *listed.tables.items())}
+        others = [i for i, owner in owners.items() if owner not in (None, us) and wanted(i)]
+        if others:
+            self.at.say(f"note: {_counted(len(others), 'object')} of other owners in catalog {name} left out")
+        managed |= {i for i, owner in owners.items() if owner is not None}
+        return lambda ident: wanted(ident) and ident not in managed
+
+    def _check(self, listed: Snapshot) -> None:
+        for gap in listed.gaps:
+            raise Failure(f"catalog {self.spec.name} cannot be listed completely: {gap.message}; nothing was written")
+        known = self.there.catalogs.get(self.spec.name)
+        as_imported = app.public_spec(self.spec).options
+        if known is not None and (
+            known.type != self.spec.type or known.options not in (self.spec.options, as_imported)
+        ):
+            raise Failure(
+                f"catalog {self.spec.name} is declared otherwise at {known.source}, which is read together with "
+                f"{self.request.folder}: choose another folder; nothing was written"
+            )
+
+    def _catalog(self, anything: bool) -> None:
+        """Its document, unless one is read together with the folder."""
+        from reconciler.manifest.emit import catalog_document
+        from reconciler.manifest.import_folder import same_file, side_by_side
+        from reconciler.manifest.yaml_write import as_block
+
+        name, known = self.spec.name, self.there.catalogs.get(self.spec.name)
+        if known is not None:
+            if not self.files.holds(known.source.file) or same_file(known.source.file, self.spec.source.file):
+                empty = "" if anything else "; nothing else is live"
+                self.at.say(f"note: catalog {name} is declared at {known.source} already and not written again{empty}")
+            return
+        file = self.files.path(self.layout.catalog_file())
+        self.files.add(file, as_block(catalog_document(app.public_spec(self.spec))))
+        app.warn_of_literals(self.at, str(self.request.folder))
+        for spec in side_by_side([self.spec], self.request.folder):
+            both = f"{file} and {spec.source.file} both declare catalog {name}"
+            self.at.say(f"note: {both}: plan with one of them, not with a folder that holds both")
+
+    def _part(self, part: Part, found: Found, renamed: DesiredObject | None) -> None:
+        for warning in part.warnings:
+            self.at.say(self.at.redactor.text(f"warning: catalog {self.spec.name}: {warning}"))
+        declared = self.declared.get(part.ident)
+        key = ObjectKey(self.spec.name, part.ident, part.kind)
+        if declared is not None and declared.absent:
+            self.at.say(f"note: {key} is live; {declared.source} says that it has to go, and stays as it is")
+        elif declared is None and renamed is not None:
+            self.at.say(f"note: {key} is live; {renamed.source} renames it, and stays as it is")
+        elif declared is None:
+            self.files.add(self._file(part), part.text, part.document is not None)
+            self.unowned += part.document is not None and _owner(found) is None
+        elif part.document is not None and isinstance(found, Present):
+            self.files.update(part, declared, found.state)
+
+    def _file(self, part: Part) -> str:
+        """Tables go where their namespace is."""
+        if part.kind == "Namespace":
+            return self.files.path(self.layout.namespace_file(part.ident))
+        home = self.there.namespaces.get(self.spec.name, {}).get(part.ident[:-1])
+        if home is not None and not self.request.split_tables and self.files.holds(home.source.file):
+            return home.source.file
+        return self.files.path(self.layout.table_file(part.ident))
+
+    def _tell_gone(self, listed: Snapshot, wanted: Callable[[Ident], bool]) -> None:
+        """Nothing is taken out of files because it is not live: it may be about to be made."""
+        known = _names(listed) | listed.hidden
+        gone = [d for i, d in sorted(self.declared.items()) if wanted(i) and i not in known and not d.absent]
+        for d in gone[:MOST_TOLD]:
+            key = ObjectKey(d.catalog, d.ident, "Table")
+            self.at.say(f"note: {key} is declared at {d.source} and not live; it stays in the file")
+        if len(gone) > MOST_TOLD:
+            self.at.say(f"note: {len(gone) - MOST_TOLD} more declared objects are not live; they stay in their files")
+
+    def _rules(self) -> Rules:
+        from reconciler.core.secret_names import names_secret
+        from reconciler.manifest.emit import Rules
+
+        asked = app.capabilities_of(self.desired, [self.spec.name])[self.spec.name]
+
+        def property_problem(kind: str, key: str, value: str) -> str | None:
+            """Some servers put credentials among the properties."""
+            if self.at.redactor.text(value) != value:
+                return "it holds a secret"
+            if len(value) >= _LONG and names_secret(f"{key}_of"):
+                return "its name says that it is a secret"
+            return asked.property_problem(kind, key, value)  # type: ignore[arg-type]
+
+        return Rules(asked.type_problem, asked.ident_problem, property_problem, asked.schema_problem)
+
+
+def _names(snapshot: Snapshot) -> set[Ident]:
+    tables = {i for i, f in snapshot.tables.items() if not isinstance(f, Detached)}
+    return {*snapshot.namespaces, *tables}
+
+
+def _owner(found: Found) -> str | None:
+    return found.state.marks.owner if isinstance(found, Present) else None
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

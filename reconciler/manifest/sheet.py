@@ -1,0 +1,82 @@
+"""One manifest file that is there already: some of its documents are changed, others are added. What is not meant to
+change does not: the text that comes out is read again and compared before anybody gets it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from reconciler.manifest.yaml_edit import CannotEdit, Edit, edited_text, edited_value
+from reconciler.manifest.yaml_reader import Document, documents
+from reconciler.manifest.yaml_text import decode
+from reconciler.model.diagnostic import Source
+
+BOM = "\ufeff"
+
+
+class Sheet:
+    def __init__(self, data: bytes) -> None:
+        """Raises CannotEdit for a file that could not be written back as it was."""
+        try:
+            self.before = data.decode("utf-8")
+        except UnicodeDecodeError:
+            raise CannotEdit("it is not UTF-8") from None
+        self._windows = "\r" in self.before
+        if self._windows and {"\r", "\n"} & set(self.before.replace("\r\n", "")):
+            raise CannotEdit("its lines end in different ways")
+        self._text = decode(data).text
+        self._documents = [d for d in documents(self._text) if isinstance(d, Document)]
+        self._at = {(d.line, d.column): number for number, d in enumerate(self._documents)}
+        self._new: dict[int, tuple[str, Any]] = {}
+        self._added: list[str] = []
+
+    def value(self, source: Source) -> Any:
+        """The document as it is written. Raises CannotEdit."""
+        return self._documents[self._number(source)].value
+
+    def _number(self, source: Source) -> int:
+        number = self._at.get((source.line, source.column))
+        if number is None:
+            raise CannotEdit("it is not where it was read")
+        return number
+
+    def edit(self, source: Source, edits: Sequence[Edit]) -> None:
+        """Raises CannotEdit, and then that document stays as it is."""
+        number = self._number(source)
+        document = self._documents[number]
+        begin, end = document.span
+        text, value = edited_text(self._text[begin:end], edits), edited_value(document.value, edits)
+        if _values(text) != [value]:
+            raise CannotEdit("it is written in a way that this program cannot change")
+        self._new[number] = (text, value)
+
+    def add(self, text: str) -> None:
+        """One more document, at the end."""
+        self._added.append(text)
+
+    def after(self) -> str:
+        """The whole file. Raises CannotEdit."""
+        if not self._new and not self._added:
+            return self.before
+        text = self._text
+        for number, (own, _) in sorted(self._new.items(), reverse=True):
+            begin, end = self._documents[number].span
+            text = text[:begin] + own + text[end:]
+        values = [self._new[n][1] if n in self._new else d.value for n, d in enumerate(self._documents)]
+        if self._added:
+            text = _joined(text, self._added)
+            values += [value for added in self._added for value in _values(added)]
+        if _values(text) != values:
+            raise CannotEdit("nothing can be added to it")
+        text = text.replace("\n", "\r\n") if self._windows else text
+        return BOM + text if self.before.startswith(BOM) else text
+
+
+def _values(text: str) -> list[Any]:
+    return [d.value if isinstance(d, Document) else d for d in documents(text)]
+
+
+def _joined(text: str, added: Sequence[str]) -> str:
+    if not text.strip():
+        return "---\n".join(added)
+    return "---\n".join([text if text.endswith("\n") else text + "\n", *added])

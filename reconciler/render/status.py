@@ -1,0 +1,113 @@
+"""Where the catalogs stand, for a terminal and for a page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from reconciler.model.ident import ObjectKey, dotted
+from reconciler.model.plan import Summary
+from reconciler.model.run_context import AppliedBy
+from reconciler.model.status import CatalogStatus, FleetStatus, Pending
+from reconciler.render.safe_text import bounded, safe
+
+MOST = 20
+"""Objects of one kind: this is an overview, `plan` says all of it."""
+_LONGEST_NAME = 100
+
+
+def status_text(found: FleetStatus) -> str:
+    return "\n".join("".join(f"{line}\n" for line in _lines(c)) for c in found.catalogs)
+
+
+def _lines(c: CatalogStatus) -> Iterator[str]:
+    yield f"Catalog {safe(c.name)} ({safe(c.type)}, owner {safe(c.owner)})"
+    for title, value in _facts(c):
+        yield f"  {title + ':':14}{safe(value)}"
+    if not c.complete:
+        yield "  Incomplete: what could not be read is in none of these figures"
+        yield from (f"    {bounded(safe(p))}" for p in c.problems[:MOST])
+        yield from _more(len(c.problems))
+    for title, lines in _lists(c):
+        yield f"  {title}:"
+        yield from (f"    {safe(line)}" for line in lines[:MOST])
+        yield from _more(len(lines))
+
+
+def _more(count: int) -> Iterator[str]:
+    if count > MOST:
+        yield f"    and {count - MOST} more"
+
+
+def _facts(c: CatalogStatus) -> Iterator[tuple[str, str]]:
+    yield "Live", f"{_count(c.namespaces, 'namespace')}, {_count(c.tables, 'table')}"
+    yield "Ours", f"{_count(c.owned_namespaces, 'namespace')}, {_count(c.owned_tables, 'table')}"
+    yield "Pending", _summary(c.summary)
+    yield "Last applied", "not known" if c.last is None else _who(c.last)
+
+
+def _summary(s: Summary) -> str:
+    counts = [(s.create, "to create"), (s.update, "to update"), (s.delete, "to delete")]
+    counts += [(s.blocked, "blocked"), (s.unsupported, "unsupported")]
+    return ", ".join(f"{n} {what}" for n, what in counts if n) or "nothing"
+
+
+def _who(by: AppliedBy) -> str:
+    commit = f", commit {by.commit}" if by.commit else ""
+    run = f", {by.run}" if by.run else ""
+    return f"{by.at} by {by.by or 'somebody'}{commit}{run}"
+
+
+def _lists(c: CatalogStatus) -> Iterator[tuple[str, Sequence[str]]]:
+    if c.pending:
+        yield "Not as declared", [_pending(p) for p in c.pending]
+    if c.orphans:
+        yield "Orphans, ours and no longer declared", [_object(k) for k in c.orphans]
+    if c.unowned:
+        yield "As declared, and not ours yet (`apply --adopt` takes what nobody owns)", [_object(k) for k in c.unowned]
+
+
+def _pending(p: Pending) -> str:
+    held = "" if p.verdict == "allowed" else f" ({p.verdict})"
+    return f"{_object(p.key)}: {', '.join(p.actions)}{held}"
+
+
+def _object(key: ObjectKey) -> str:
+    return f"{key.kind.lower()} {bounded(dotted(key.ident), _LONGEST_NAME)}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def status_markdown(found: FleetStatus) -> str:
+    head = "| Catalog | Live | Ours | Pending | Orphans | Not ours yet | Complete | Last applied |\n"
+    rows = "".join(_row(c) for c in found.catalogs)
+    details = "".join(_details(c) for c in found.catalogs)
+    return f"## Status\n\n{head}|{'---|' * 8}\n{rows}{details}"
+
+
+def _row(c: CatalogStatus) -> str:
+    facts = dict(_facts(c))
+    cells = [
+        c.name, facts["Live"], facts["Ours"], facts["Pending"], str(len(c.orphans)), str(len(c.unowned)),
+        "yes" if c.complete else "no", facts["Last applied"],
+    ]  # fmt: skip
+    return f"| {' | '.join(_cell(cell) for cell in cells)} |\n"
+
+
+def _details(c: CatalogStatus) -> str:
+    out = ""
+    for title, lines in _lists(c):
+        shown = "".join(f"- {_cell(line)}\n" for line in lines[:MOST])
+        more = f"- and {len(lines) - MOST} more\n" if len(lines) > MOST else ""
+        out += f"\n**{_cell(c.name)}: {_cell(title)}**\n\n{shown}{more}"
+    return out
+
+
+_MARKUP = re.compile(r"[\\`*_{}\[\]<>()#+!|~@&$:.-]")
+
+
+def _cell(text: str) -> str:
+    """One line in which nothing is markup, a link or a mention: names and values come from others."""
+    return _MARKUP.sub(lambda m: f"&#{ord(m.group())};", safe(text))

@@ -1,0 +1,134 @@
+"""From a lake that nobody declared to one that is ours; and the flags of `import`."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from pathlib import Path
+
+import lance
+import pyarrow as pa
+import pytest
+from cli_runs import catalog, command, environment, namespace, reconciler, table, write
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Path:
+    """Two owners' and nobody's."""
+    write(tmp_path, catalog(), namespace("a"), namespace("a", "b"), table("a", "ours"), table("a", "b", "deep"))
+    assert reconciler(tmp_path, "apply", "m.yaml", "--yes").code == 0
+    write(tmp_path, catalog(owner="other"), table("a", "others"))
+    assert reconciler(tmp_path, "apply", "m.yaml", "--yes").code == 0
+    lance.write_dataset(pa.schema([("id", pa.int64())]).empty_table(), str(tmp_path / "lake" / "nobodys.lance"))
+    write(tmp_path, catalog(), name="c.yaml")
+    (tmp_path / "m.yaml").unlink()
+    return tmp_path
+
+
+def files(folder: Path) -> dict[str, str]:
+    return {str(p.relative_to(folder)): p.read_text() for p in sorted(folder.rglob("*.yaml"))}
+
+
+def test_from_import_to_adoption(lake: Path) -> None:
+    run = reconciler(lake, "import", "c.yaml", "-o", "live")
+    assert run.code == 0
+    assert "note: 1 object of catalog lake had no owner: `reconciler apply live --adopt` makes them ours" in run.err
+    planned = reconciler(lake, "plan", "live", "--detailed-exitcode")
+    assert planned.code == 0
+    assert (
+        "without our mark (`apply --adopt` takes what nobody owns):\n    table a.others\n    table nobodys"
+        in planned.out
+    )
+    adopted = reconciler(lake, "apply", "live", "--adopt", "--yes", "--target", "nobodys")
+    assert adopted.code == 0, adopted.out
+    assert "done     s1  adopt  lake:nobodys" in adopted.out
+    again = reconciler(lake, "plan", "live", "--adopt", "--target", "nobodys", "--detailed-exitcode")
+    assert (again.code, "unowned" in again.out) == (0, False)
+    assert reconciler(lake, "import", "c.yaml", "-o", "live").out == ""
+
+
+def test_one_file_per_table(lake: Path) -> None:
+    assert reconciler(lake, "import", "c.yaml", "-o", "live", "--split", "table").code == 0
+    assert sorted(files(lake / "live")) == [
+        "lake/a.yaml", "lake/a/b.yaml", "lake/a/b/deep.yaml", "lake/a/others.yaml", "lake/a/ours.yaml",
+        "lake/catalog.yaml", "lake/root-tables/nobodys.yaml",
+    ]  # fmt: skip
+    assert reconciler(lake, "plan", "live", "--detailed-exitcode").code == 0
+    assert reconciler(lake, "import", "c.yaml", "-o", "live").out == ""
+
+
+def test_a_part_of_the_lake(lake: Path) -> None:
+    run = reconciler(lake, "import", "c.yaml", "-o", "live", "--target", "a.b.**", "--catalog", "lake")
+    assert run.out == "wrote live/lake/catalog.yaml\nwrote live/lake/a/b.yaml\n"
+    assert reconciler(lake, "plan", "live", "--target", "a.b.**", "--detailed-exitcode").code == 0
+    more = reconciler(lake, "import", "c.yaml", "-o", "live", "--target", "a.ours")
+    assert more.out == "wrote live/lake/a.yaml\n"
+    rest = reconciler(lake, "import", "c.yaml", "-o", "live")
+    assert rest.out == "updated live/lake/a.yaml\nwrote live/lake/root-tables.yaml\n"
+    assert reconciler(lake, "plan", "live", "--detailed-exitcode").code == 0
+    typo = reconciler(lake, "import", "c.yaml", "-o", "none", "--target", "a.our")
+    assert typo.code == 1
+    assert "did you mean a.ours?" in typo.err
+    assert not (lake / "none").exists()
+
+
+def test_only_what_nobody_manages(lake: Path) -> None:
+    lance.write_dataset(pa.schema([("id", pa.int64())]).empty_table(), str(lake / "lake" / "declared.lance"))
+    write(lake, catalog(), table("declared"), name="c.yaml")
+    run = reconciler(lake, "import", "c.yaml", "-o", "live", "--only-unmanaged")
+    assert [*files(lake / "live")] == ["lake/catalog.yaml", "lake/root-tables.yaml"]
+    assert "note: 1 object of other owners in catalog lake left out" in run.err
+    text = files(lake / "live")["lake/root-tables.yaml"]
+    assert (text.count("kind: Table"), "nobodys" in text) == (1, True)
+
+
+def test_a_dry_run_is_a_diff_that_patch_understands(lake: Path) -> None:
+    assert reconciler(lake, "import", "c.yaml", "-o", "live", "--target", "a.ours").code == 0
+    before = files(lake)
+    run = reconciler(lake, "import", "c.yaml", "-o", "live", "--dry-run")
+    assert (run.code, files(lake)) == (0, before)
+    (lake / "x.patch").write_text(run.out)
+    subprocess.run(["patch", "-p0", "-i", "x.patch"], cwd=lake, check=True, capture_output=True)
+    patched = files(lake)
+    subprocess.run(["patch", "-R", "-p0", "-i", "x.patch"], cwd=lake, check=True, capture_output=True)
+    assert reconciler(lake, "import", "c.yaml", "-o", "live").code == 0
+    assert files(lake) == patched
+
+
+def test_a_literal_secret_becomes_a_variable_and_it_is_said_which(tmp_path: Path) -> None:
+    write(tmp_path, catalog(storage__token="hunter2-hunter2", storage__other="${env:OTHER}"), name="c.yaml")
+    run = reconciler(tmp_path, "import", "c.yaml", "-o", "live", env={"OTHER": "x"})
+    text = files(tmp_path / "live")["lake/catalog.yaml"]
+    assert run.code == 0
+    assert "To use it, set RECONCILER_LAKE_STORAGE_TOKEN" in run.err
+    assert "storage.token: ${env:RECONCILER_LAKE_STORAGE_TOKEN}" in text
+    assert "hunter2" not in text + run.out + run.err
+    assert reconciler(tmp_path, "import", "c.yaml", "-o", "live", env={"OTHER": "x"}).out == ""
+
+
+@pytest.mark.slow
+def test_a_killed_import_loses_nothing_and_goes_on(tmp_path: Path) -> None:
+    names = [f"n{number:03}" for number in range(120)]
+    write(tmp_path, catalog(), *(namespace(name) for name in names))
+    assert reconciler(tmp_path, "apply", "m.yaml", "--yes").code == 0
+    write(tmp_path, catalog(), name="c.yaml")
+    (tmp_path / "m.yaml").unlink()
+    words = command("import", "c.yaml", "-o", "live")
+    for files_before in (1, 40, 80):
+        running = subprocess.Popen(words, cwd=tmp_path, env=environment(), stderr=subprocess.DEVNULL)
+        while running.poll() is None and sum(1 for _ in (tmp_path / "live").rglob("*.yaml")) < files_before:
+            time.sleep(0.001)
+        running.kill()
+        running.wait()
+        if (tmp_path / "live").exists():
+            assert reconciler(tmp_path, "validate", "live").code == 0
+    assert reconciler(tmp_path, "import", "c.yaml", "-o", "live").code == 0
+    assert reconciler(tmp_path, "plan", "live", "--detailed-exitcode").code == 0
+    assert len(files(tmp_path / "live")) == 121
+
+
+def test_a_file_where_a_folder_has_to_be_is_an_error(lake: Path) -> None:
+    (lake / "live").write_text("")
+    run = reconciler(lake, "import", "c.yaml", "-o", "live")
+    assert run.code == 1
+    assert "nothing was written" in run.err

@@ -1,0 +1,86 @@
+"""`status`: one look, no writes, exit code 0 whenever it could look."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import lance
+import pyarrow as pa
+import pytest
+from cli_runs import catalog, namespace, reconciler, table, write
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Path:
+    """One of each: as declared, to be created, changed, orphaned, not ours."""
+    first = (catalog(), namespace("a"), table("a", "same"), table("a", "changed"), table("a", "orphan"))
+    write(tmp_path, *first)
+    assert reconciler(tmp_path, "apply", "m.yaml", "--yes", env={"GITHUB_ACTOR": "ada"}).code == 0
+    lance.write_dataset(pa.schema([("id", pa.int64())]).empty_table(), str(tmp_path / "lake" / "theirs.lance"))
+    wider = table("a", "changed", schema="[{name: id, type: int64}, {name: more, type: string}]")
+    write(tmp_path, catalog(), namespace("a"), table("a", "same"), wider, table("a", "new"), table("theirs"))
+    return tmp_path
+
+
+def everything(folder: Path) -> list[tuple[str, int]]:
+    return sorted((str(p), p.stat().st_mtime_ns) for p in (folder / "lake").rglob("*"))
+
+
+def test_as_text(lake: Path) -> None:
+    before = everything(lake)
+    run = reconciler(lake, "status", "m.yaml")
+    lines = run.out.split("\n")
+    last = next(line for line in lines if line.startswith("  Last applied: "))
+    assert (run.code, run.err) == (0, "")
+    assert last.endswith(" by ada")
+    assert [line for line in lines if line != last] == [
+        "Catalog lake (dir, owner team)",
+        "  Live:         1 namespace, 4 tables",
+        "  Ours:         1 namespace, 3 tables",
+        "  Pending:      1 to create, 1 to update",
+        "  Not as declared:",
+        "    table a.changed: add_columns",
+        "    table a.new: declare_table, create_dataset",
+        "  Orphans, ours and no longer declared:",
+        "    table a.orphan",
+        "  As declared, and not ours yet (`apply --adopt` takes what nobody owns):",
+        "    table theirs",
+        "",
+    ]
+    assert everything(lake) == before
+
+
+def test_as_json_each_object_says_who_wrote_it(lake: Path) -> None:
+    assert reconciler(lake, "apply", "m.yaml", "--yes", "--target", "a.changed", env={"GITHUB_ACTOR": "bob"}).code == 0
+    found = reconciler(lake, "status", "m.yaml", "--format", "json").json["catalogs"]["lake"]
+    who = {".".join(entry["object"]["id"]): entry["by"] for entry in found["applied"]}
+    assert who == {"a": "ada", "a.same": "ada", "a.orphan": "ada", "a.changed": "bob"}
+    assert (found["last_applied"]["by"], found["complete"]) in (("ada", True), ("bob", True))  # in one second
+    assert found["summary"] == {"create": 1, "update": 0, "delete": 0, "blocked": 0, "unsupported": 0}
+
+
+def test_a_target_narrows_it(lake: Path) -> None:
+    found = reconciler(lake, "status", "m.yaml", "--target", "a.new", "--format", "json").json["catalogs"]["lake"]
+    assert [p["object"]["id"] for p in found["pending"]] == [["a", "new"]]
+    assert (found["orphans"], found["owned"]["tables"]) == ([], 0)
+
+
+def test_markdown_holds_no_markup_of_others(tmp_path: Path) -> None:
+    name = "x|[a](b)<i>@ada `c`"
+    write(tmp_path, catalog(), namespace(name))
+    out = reconciler(tmp_path, "status", "m.yaml", "--format", "markdown").out
+    assert "create" in out
+    assert not any(text in out for text in ("[a]", "<i>", "@ada", "`c`", "x|"))
+
+
+def test_what_cannot_be_read_is_an_error_or_said(tmp_path: Path) -> None:
+    write(tmp_path, catalog(path="./no/such/folder"), namespace("a"))
+    run = reconciler(tmp_path, "status", "m.yaml")
+    assert (run.code, run.out) == (1, "")
+    write(tmp_path, catalog(), table("broken"))
+    (tmp_path / "lake" / "broken.lance").mkdir(parents=True)
+    (tmp_path / "lake" / "broken.lance" / "data").write_text("not a dataset")
+    run = reconciler(tmp_path, "status", "m.yaml")
+    assert run.code == 0
+    assert "  Incomplete: what could not be read is in none of these figures\n    broken" in run.out
+    assert "table broken: declare_table (blocked)" in run.out or "(blocked)" in run.out
