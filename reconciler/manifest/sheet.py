@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from reconciler.manifest.yaml_edit import CannotEdit, Edit, edited_text, edited_value
+from reconciler.manifest.yaml_edit import CannotEdit, Edit, edited_text, edited_value, values_in
 from reconciler.manifest.yaml_reader import Document, documents
 from reconciler.manifest.yaml_text import decode
 from reconciler.model.diagnostic import Source
@@ -45,10 +45,7 @@ class Sheet:
         number = self._number(source)
         document = self._documents[number]
         begin, end = document.span
-        text, value = edited_text(self._text[begin:end], edits), edited_value(document.value, edits)
-        if _values(text) != [value]:
-            raise CannotEdit("it is written in a way that this program cannot change")
-        self._new[number] = (text, value)
+        self._new[number] = (edited_text(self._text[begin:end], edits), edited_value(document.value, edits))
 
     def add(self, text: str) -> None:
         """One more document, at the end."""
@@ -65,15 +62,11 @@ class Sheet:
         values = [self._new[n][1] if n in self._new else d.value for n, d in enumerate(self._documents)]
         if self._added:
             text = _joined(text, self._added)
-            values += [value for added in self._added for value in _values(added)]
-        if _values(text) != values:
+            values += [value for added in self._added for value in values_in(added)]
+        if values_in(text) != values:
             raise CannotEdit("nothing can be added to it")
         text = text.replace("\n", "\r\n") if self._windows else text
         return BOM + text if self.before.startswith(BOM) else text
-
-
-def _values(text: str) -> list[Any]:
-    return [d.value if isinstance(d, Document) else d for d in documents(text)]
 
 
 def _joined(text: str, added: Sequence[str]) -> str:

@@ -2,8 +2,8 @@
 order, quotes, indentation. A round trip through any YAML library, ruamel.yaml too, writes all of the document anew in
 that library's own style, so the text is cut and pasted at the positions that the parser gives.
 
-Some forms are not understood here (anchors, keys written with `?`); `CannotEdit` says so, and the caller compares what
-came out with what was meant in any case.
+Some forms are not understood here (anchors, keys written with `?`): `CannotEdit` says so. What comes out is always read
+again and compared with what was meant.
 """
 
 from __future__ import annotations
@@ -26,10 +26,12 @@ from yaml.events import (
 
 from reconciler.manifest.problem import Path
 from reconciler.manifest.yaml_fast import events
+from reconciler.manifest.yaml_reader import Document, documents
 from reconciler.manifest.yaml_write import as_flow, as_lines, as_scalar
 
 SPEC: Path = ("spec",)
 """Stays when it gets empty: a table must have it. Everything else that gets empty goes."""
+_UNUSUAL = "it is written in a way that this program cannot change"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,20 @@ def _ordered(edits: Sequence[Edit]) -> list[Edit]:
 
 
 def edited_text(text: str, edits: Sequence[Edit]) -> str:
-    """The text of one document after the edits. Raises CannotEdit."""
+    """The text of one document after the edits, read again and compared. Raises CannotEdit."""
+    out = _edited(text, edits)
+    meant = [edited_value(value, edits) for value in values_in(text)]
+    if values_in(out) != meant:
+        raise CannotEdit(_UNUSUAL)
+    return out
+
+
+def values_in(text: str) -> list[Any]:
+    """The documents of a text, and what is wrong with it."""
+    return [d.value if isinstance(d, Document) else d for d in documents(text)]
+
+
+def _edited(text: str, edits: Sequence[Edit]) -> str:
     scalars: list[tuple[Node, Any]] = []
     rest: list[Edit] = []
     root = parse(text)
@@ -175,7 +190,7 @@ def parse(text: str) -> Node:
             event = take()
         return _node(text, take, take())
     except YAMLError as error:
-        raise CannotEdit("it is written in a way that this program cannot change") from error
+        raise CannotEdit(_UNUSUAL) from error
 
 
 def _node(text: str, take: Any, event: Any) -> Node:
@@ -277,7 +292,7 @@ def _without_span(text: str, parent: Node, spans: list[tuple[int, int]], number:
         return text[:start] + text[spans[1][0] :]
     line = text.rfind("\n", 0, block_start) + 1
     if text[line:block_start].strip():  # The first key of a list's item: it shares its line with the dash.
-        if parent.kind == "sequence" or number + 1 == len(spans):
+        if parent.kind == "sequence" or number + 1 == len(spans) or text[line:block_start].strip(" -"):
             raise CannotEdit("it shares its line with something else")
         return text[:start] + text[spans[number + 1][0] :]
     return text[:line] + text[_line_end(text, end) + 1 :]
@@ -301,7 +316,10 @@ def _dash(text: str, item: Node) -> int:
 
 
 def _column(text: str, at: int) -> int:
-    return at - (text.rfind("\n", 0, at) + 1)
+    line = text.rfind("\n", 0, at) + 1
+    if text[line:at].strip(" -"):
+        raise CannotEdit(_UNUSUAL)
+    return at - line
 
 
 def _line_end(text: str, after: int) -> int:
