@@ -1,4 +1,4 @@
-"""The README's examples are what the program prints. `UPDATE_README=1` writes the demo's output and the
+"""The examples of the README and of docs/ are what the program prints. `UPDATE_README=1` writes the demo's output and the
 tables into it."""
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from reconciler.manifest.schema_files import catalog_types
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
+CATALOGS = ROOT / "docs" / "catalogs.md"
+PAGES = (README, CATALOGS, ROOT / "docs" / "data.md", ROOT / "docs" / "environments.md")
 BLOCK = re.compile(r"(<!-- demo:begin -->\n```console\n)(.*?)(```\n<!-- demo:end -->)", re.DOTALL)
 
 
@@ -50,12 +52,14 @@ def test_the_demo_prints_what_the_readme_shows(tmp_path: Path) -> None:
     assert shown.group(2) == printed
 
 
-def examples() -> list[str]:
-    return re.findall(r"```yaml\n(.*?)```", README.read_text(), re.DOTALL)
+def examples(page: Path) -> list[str]:
+    return re.findall(r"```yaml\n(.*?)```", page.read_text(), re.DOTALL)
 
 
 def test_the_manifests_in_the_readme_are_valid(tmp_path: Path) -> None:
-    for example in examples():
+    found = [example for page in PAGES for example in examples(page)]
+    assert len(found) >= 10
+    for example in found:
         (tmp_path / "lake.yaml").write_text(example)
         count = example.count("apiVersion:")
         told = f"{count} document{'' if count == 1 else 's'}, 0 errors, 0 warnings\n"
@@ -64,17 +68,18 @@ def test_the_manifests_in_the_readme_are_valid(tmp_path: Path) -> None:
 
 def specs() -> dict[str, dict[str, Any]]:
     """Of the minimal documents, one for each type."""
-    found = [yaml.safe_load(example)["spec"] for example in examples() if example.count("apiVersion:") == 1]
+    found = [yaml.safe_load(example)["spec"] for example in examples(CATALOGS) if example.count("apiVersion:") == 1]
     return {spec["type"]: spec for spec in found}
 
 
 def between(name: str, text: str) -> None:
     """What stands between the markers is this text; `UPDATE_README=1` puts it there."""
     block = re.compile(f"(<!-- {name}:begin -->\n)(.*?)(<!-- {name}:end -->)", re.DOTALL)
+    (page,) = (page for page in PAGES if f"<!-- {name}:begin -->" in page.read_text())
     if os.environ.get("UPDATE_README"):
-        README.write_text(block.sub(lambda m: m.group(1) + text + m.group(3), README.read_text()))
-    shown = block.search(README.read_text())
-    assert shown is not None, f"the README has no markers for {name}"
+        page.write_text(block.sub(lambda m: m.group(1) + text + m.group(3), page.read_text()))
+    shown = block.search(page.read_text())
+    assert shown is not None, f"no page has markers for {name}"
     assert shown.group(2) == text, "UPDATE_README=1 pytest tests/test_readme.py brings it up to date"
 
 

@@ -228,7 +228,7 @@ def test_a_table_comes_back_to_its_data_as_often_as_one_likes(rig: Rig) -> None:
 
 
 def test_properties_of_a_registered_table_are_sent_and_only_our_note_keeps_them(rig: Rig) -> None:
-    """As the README says. A server that keeps them is a reason to change it there."""
+    """As docs/catalogs.md says. A server that keeps them is a reason to change it there."""
     rig.namespace("n")
     rig.table("n", "t", properties={"p": "1"})
     describe = ln.DescribeTableRequest(id=["n", "t"])
@@ -241,7 +241,7 @@ def test_properties_of_a_registered_table_are_sent_and_only_our_note_keeps_them(
     assert {json.loads(r.body)["properties"]["p"] for r in sent} == {"1"}
     assert not rig.stranger.describe_table(describe).properties
     assert dict(state(rig, "Table", "n", "t").properties) == {"p": "1"}
-    readme = " ".join((Path(__file__).parents[2] / "README.md").read_text().split())
+    readme = " ".join((Path(__file__).parents[2] / "docs" / "catalogs.md").read_text().split())
     assert "keep no properties of a registered table" in readme
 
 

@@ -51,7 +51,7 @@ def test_a_source_that_is_gone_when_a_saved_plan_is_applied(move: Move) -> None:
 def test_the_plan_in_the_readme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`UPDATE_README=1` writes it."""
     monkeypatch.setattr("reconciler.app_data.lacking", lambda spark: None)
-    readme = REPO / "README.md"
+    readme = REPO / "docs" / "data.md"
     (example,) = [e for e in re.findall(r"```yaml\n(.*?)```", readme.read_text(), re.DOTALL) if "name: old}" in e]
     write(tmp_path, example, name="lake.yaml")
     rows = pa.table({"id": [1, 2], "text": ["a", "b"]})

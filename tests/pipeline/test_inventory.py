@@ -27,7 +27,7 @@ from reconciler.pipeline.history import History
 from reconciler.pipeline.history_figures import figures
 from reconciler.pipeline.inventory_source import register
 
-README = Path(__file__).parents[2] / "README.md"
+PAGE = Path(__file__).parents[2] / "docs" / "data.md"
 __all__ = ["one_session", "spark"]
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")]
 
@@ -251,7 +251,7 @@ def test_sql_over_the_history(tmp_path: Path, spark: Any) -> None:
     assert [r["id"] for r in pushed.collect()] == ["big"]
     inventory(tmp_path)
     assert (whole.count(), fleet().count(), fleet(version="2").count()) == (8, 12, 4), "the version was pinned"
-    (example,) = (code for code in re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL) if "fleet" in code)
+    (example,) = (code for code in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL) if "fleet" in code)
     found: dict[str, Any] = {"spark": spark}
     exec(example.replace("inventory.lance", str(tmp_path / "history.lance")), found)
     assert [tuple(r)[:2] for r in found["growth"].collect()] == [("lake", "big")]
@@ -294,7 +294,7 @@ def test_the_page(tmp_path: Path) -> None:
 
 
 def test_the_readme_shows_what_it_prints(tmp_path: Path) -> None:
-    text = README.read_text()
+    text = PAGE.read_text()
     (manifest,) = (block for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL) if "checks:" in block)
     block = re.compile(
         r"(<!-- inventory:begin -->\n```console\n\$ )(.*?)\n(.*?)(```\n<!-- inventory:end -->)", re.DOTALL
@@ -309,8 +309,8 @@ def test_the_readme_shows_what_it_prints(tmp_path: Path) -> None:
     lance.dataset(place).drop_columns(["price"])
     printed = reconciler(tmp_path, *shown.group(2).split()[1:]).out
     if os.environ.get("UPDATE_README"):
-        README.write_text(block.sub(lambda m: f"{m.group(1)}{m.group(2)}\n{printed}{m.group(4)}", text))
-        shown = block.search(README.read_text())
+        PAGE.write_text(block.sub(lambda m: f"{m.group(1)}{m.group(2)}\n{printed}{m.group(4)}", text))
+        shown = block.search(PAGE.read_text())
         assert shown is not None
     run = r"run [0-9TZ]+-[0-9a-f]+"
     assert re.sub(run, "run", printed) == re.sub(run, "run", shown.group(3))

@@ -37,7 +37,7 @@ from servers.rest_adapter import RestServers
 
 __all__ = ["one_session", "spark"]
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")]
-README = REPO / "README.md"
+PAGE = REPO / "docs" / "data.md"
 SMALL = INDEX + ALL.replace("targetRowsPerFragment: 1000", "targetRowsPerFragment: 20")
 """Several compaction tasks for a table."""
 
@@ -178,7 +178,7 @@ def test_the_driver_is_killed_before_the_commit(tmp_path: Path) -> None:
 
 
 def test_the_readme_shows_what_it_prints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = README.read_text()
+    text = PAGE.read_text()
     (manifest,) = (block for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL) if "maintenance:" in block)
     shown = re.search(r"<!-- maintain:begin -->\n```console\n(.*?)```", text, re.DOTALL)
     assert shown is not None

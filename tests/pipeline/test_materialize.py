@@ -34,7 +34,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas"),
 ]
-README = REPO / "README.md"
+PAGE = REPO / "docs" / "data.md"
 BLOCK = re.compile(r"(<!-- demo-data:begin -->\n```console\n)(.*?)(```\n<!-- demo-data:end -->)", re.DOTALL)
 SCHEMA = (
     "[{name: id, type: int64, nullable: false}, {name: text, type: string}, "
@@ -465,7 +465,7 @@ def test_the_demo_fills_a_table_as_the_readme_shows(tmp_path: Path) -> None:
         printed.append(f"$ reconciler {words}\n{run.out}")
     shown = "\n".join(printed)
     if os.environ.get("UPDATE_README"):
-        README.write_text(BLOCK.sub(lambda m: m.group(1) + shown + m.group(3), README.read_text()))
-    block = BLOCK.search(README.read_text())
+        PAGE.write_text(BLOCK.sub(lambda m: m.group(1) + shown + m.group(3), PAGE.read_text()))
+    block = BLOCK.search(PAGE.read_text())
     assert block is not None
     assert block.group(2) == shown

@@ -25,7 +25,7 @@ from reconciler.pipeline.verify import read_tables
 
 __all__ = ["one_session", "spark"]
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")]
-README = Path(__file__).parents[2] / "README.md"
+PAGE = Path(__file__).parents[2] / "docs" / "data.md"
 SCHEMA = '[{name: id, type: int64}, {name: text, type: string}, {name: vector, type: "fixed_size_list<float32>[2]"}]'
 
 
@@ -236,7 +236,7 @@ def test_a_job_that_spark_gives_up_is_one_clear_line(
 
 
 def test_the_readme_shows_what_it_prints(tmp_path: Path) -> None:
-    text = README.read_text()
+    text = PAGE.read_text()
     (manifest,) = (block for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL) if "checks:" in block)
     shown = re.search(r"<!-- verify:begin -->\n```console\n\$ (.*?)\n(.*?)```", text, re.DOTALL)
     assert shown is not None
