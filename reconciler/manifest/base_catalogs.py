@@ -28,7 +28,22 @@ def take_catalogs(registry: Registry, base: Registry, where: str) -> None:
     missing = registry.catalogs.keys() - base.catalogs.keys()
     registry.broken_catalogs |= base.broken_catalogs | missing
     registry.catalogs = dict(base.catalogs)
+    _keep_policies(registry, base, where)
     _hold_back_sources(registry, base, where)
+
+
+def _keep_policies(registry: Registry, base: Registry, where: str) -> None:
+    """What is in force there stays in force: a pull request may add rules, and not take away those it is judged by."""
+    for name, wanted in sorted(base.policies.items()):
+        entry = registry.policies.get(name)
+        if entry is not None and entry.written != wanted.written:
+            message = (
+                f"not used: the policies of {where} stay in force, and this one differs from {wanted.policy.source}"
+            )
+            entry.report(
+                Problem("M312", ("spec",), message, "its changes count once they are there", severity="warning")
+            )
+    registry.policies |= base.policies
 
 
 def same_catalog(one: CatalogSpec, other: CatalogSpec) -> bool:

@@ -235,7 +235,7 @@ class _Loader:
 
     def _document(self, sink: Sink, document: Document | Layered, references: bool) -> None:
         value = document.value
-        if isinstance(value, dict) and value.get("kind") == "Catalog":
+        if isinstance(value, dict) and value.get("kind") in ("Catalog", "Policy"):
             self.catalog_files.add(sink.file)
         problems = Problems()
         if isinstance(document, Document) and document.was_careful:

@@ -176,3 +176,63 @@ def test_a_base_without_catalogs_is_an_error(folder: Path) -> None:
     put(folder, "base/lake.yaml", table("t"))
     put(folder, "pr/all.yaml", table("t"))
     assert "M102" in codes(read(folder))
+
+
+POLICY = """\
+apiVersion: reconciler.lance/v1
+kind: Policy
+metadata: {name: house}
+spec: {rules: [{rule: required-owner, severity: %s}]}
+"""
+VARIABLES = """\
+apiVersion: reconciler.lance/v1
+kind: Variables
+spec: {values: {place: %s}}
+"""
+
+
+def test_policies_of_the_base_stay_in_force(folder: Path) -> None:
+    put(folder, "base/policy.yaml", POLICY % "error")
+    put(folder, "pr/all.yaml", table("t"), POLICY % '"off"')
+    found = read(folder)
+    (told,) = found.diagnostics
+    assert (told.code, told.severity, told.source.file) == ("M312", "warning", "pr/all.yaml")
+    assert [p.source.file for p in found.desired.policies] == ["base/policy.yaml"]
+    put(folder, "pr/all.yaml", table("t"))
+    assert [p.source.file for p in read(folder).desired.policies] == ["base/policy.yaml"]
+    put(folder, "pr/all.yaml", table("t"), (POLICY % "error").replace("house", "more"))
+    assert [p.name for p in read(folder).desired.policies] == ["house", "more"]
+
+
+def test_a_policy_of_the_base_that_cannot_be_read_is_told(folder: Path) -> None:
+    put(folder, "base/policy.yaml", POLICY % "nonsense")
+    put(folder, "pr/all.yaml", table("t"))
+    assert [d.source.file for d in read(folder).diagnostics] == ["base/policy.yaml"]
+
+
+def test_their_variables_and_overlays_do_not_reach_the_catalogs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(folder, "base/lake.yaml", SECRET.replace("./lake", '"${var:place}"'), VARIABLES % "./lake")
+    put(folder, "pr/all.yaml", table("t"), SECRET.replace("./lake", '"${var:place}"'), VARIABLES % "s3://elsewhere")
+    for name in ("base", "pr"):
+        (folder / name / "overlays" / "prod").mkdir(parents=True)
+    patch = CATALOG.replace("type: dir, path: ./lake", "path: %s")
+    put(folder, "pr/overlays/prod/lake.yaml", patch % "s3://elsewhere")
+    put(folder, "base/overlays/prod/lake.yaml", patch % "./prod")
+    assert read(folder).desired.catalogs["lake"].options["path"] == "./lake"
+    monkeypatch.chdir(folder)
+    reading = Reading(environment="prod", catalogs_from=("base",))
+    found = load(["pr"], environment="prod", limits=limits_of(reading), catalogs_from=("base",), environ={"TOKEN": "x"})
+    assert found.desired.catalogs["lake"].options["path"] == "./prod"
+    assert [d.code for d in found.diagnostics] == ["M312"]
+
+
+def test_an_environment_that_the_base_does_not_have_is_an_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise the plan would be for another place than the one that was asked for."""
+    (folder / "pr" / "overlays" / "prod").mkdir(parents=True)
+    put(folder, "pr/all.yaml", table("t"))
+    put(folder, "pr/overlays/prod/t.yaml", table("t").replace("spec:", "spec:\n  description: x"))
+    monkeypatch.chdir(folder)
+    found = load(
+        ["pr"], environment="prod", limits=limits_of(Reading(catalogs_from=("base",))), catalogs_from=("base",)
+    )
+    assert "M511" in codes(found)
