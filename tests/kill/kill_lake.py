@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -48,11 +48,12 @@ def described(root: Path) -> dict[str, Any]:
     def walk(ident: list[str]) -> Iterator[tuple[str, Any]]:
         for name in namespace.list_namespaces(ln.ListNamespacesRequest(id=ident)).namespaces:
             below = [*ident, name]
-            yield ".".join(below), namespace.describe_namespace(ln.DescribeNamespaceRequest(id=below)).properties
+            found = namespace.describe_namespace(ln.DescribeNamespaceRequest(id=below))
+            yield ".".join(below), unsigned(found.properties)
             yield from walk(below)
         for name in namespace.list_tables(ln.ListTablesRequest(id=ident)).tables:
             table = namespace.describe_table(ln.DescribeTableRequest(id=[*ident, name]))
-            yield ".".join([*ident, name]), (table.properties, dataset(table.location))
+            yield ".".join([*ident, name]), (unsigned(table.properties or {}), dataset(table.location))
 
     return dict(walk([]))
 
@@ -63,11 +64,16 @@ def seen(root: Path) -> dict[str, Any]:
     for row in lance.dataset(str(root / "__manifest")).to_table().to_pylist():
         name = row["object_id"].replace("$", ".")
         assert name not in found, f"{name} has two rows"
-        properties = json.loads(row["metadata"])
+        properties = unsigned(json.loads(row["metadata"]))
         found[name] = (
             properties if row["object_type"] == "namespace" else (properties, dataset(str(root / row["location"])))
         )
     return found
+
+
+def unsigned(properties: Mapping[str, str]) -> dict[str, str]:
+    """Without the note of the run, which has its time: another run leaves another one."""
+    return {k: v for k, v in properties.items() if k != "reconciler.applied-by"}
 
 
 def dataset(location: str) -> dict[str, Any]:
@@ -77,7 +83,7 @@ def dataset(location: str) -> dict[str, Any]:
     return {
         "schema": schema.to_string(show_field_metadata=True, show_schema_metadata=True),
         "config": opened.config(),
-        "metadata": dict(opened.metadata),
+        "metadata": unsigned(opened.metadata),
         "indexes": indexes,
         "rows": opened.count_rows(),
     }
