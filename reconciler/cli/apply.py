@@ -12,17 +12,19 @@ from reconciler.cli.formats import report_as
 from reconciler.cli.output import Output
 from reconciler.cli.report_file import ReportFile
 from reconciler.cli.requests import planned, reading, spark
+from reconciler.cli.written_files import refuse_clashes
 from reconciler.model.report import Outcome, Report
 from reconciler.render import text
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
     """The report is given whatever happens, also when there is no plan to report on."""
+    refuse_clashes(args)
     file = ReportFile(args.report, out.say, out.ending.reported)
     app.identify(out.session, args.paths)
     try:
         try:
-            file.claim(args.paths if args.plan is None else [args.plan])
+            file.claim()
         finally:
             out.ending.claim(args)
         _check_apply_flags(args)
@@ -37,6 +39,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
         outcome: Outcome = "partial" if out.session.writing else "failed"
         _no_plan(args, file, outcome, f"internal error: {type(error).__name__}: {error}", out)
         raise
+    if report.exit_code != OK and (args.format != "text" or args.log_format == "json"):  # Otherwise stdout says why.
+        out.say(f"error: {report.outcome}: {report.message}")
     try:
         if args.format != "text" or report.outcome != "no_changes":  # As text, the plan has said that already.
             out.result(report_as(report.to_json(), args.format, Path()))
@@ -75,7 +79,7 @@ def _applied(args: argparse.Namespace, out: Output, file: ReportFile) -> Report:
         out.result(text.plan_text(made, out.color, width=out.width))
     if args.reviewed is not None:
         app_trust.check_reviewed(made, Path(args.reviewed))
-    if not args.yes and made.has_changes and made.refused is None:
+    if not args.yes and made.refused is None and any(s.verdict == "allowed" for s in made.steps):
         if args.format != "text":
             out.say(text.plan_text(made).rstrip("\n"))
         confirm(made, out)

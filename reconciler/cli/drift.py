@@ -8,10 +8,12 @@ from reconciler.cli.exits import CHANGES, OK
 from reconciler.cli.formats import documented, plan_as
 from reconciler.cli.output import Output
 from reconciler.cli.requests import planned
+from reconciler.cli.written_files import refuse_clashes
 from reconciler.render import text
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
+    refuse_clashes(args)
     out.ending.claim(args)
     with documented(args.format, out):
         made = planned(args, out)

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from reconciler import app
-from reconciler.cli.report_file import is_read
 from reconciler.model.plan import Plan
 from reconciler.model.report import Report
 from reconciler.model.run import Run
@@ -40,16 +39,15 @@ class Ending:
         self._command = " ".join(filter(None, (args.command, getattr(args, "verb", None))))
 
     def claim(self, args: argparse.Namespace) -> None:
-        """Raises Failure when the metrics could not be written, or would replace what this run reads: a job whose
-        metrics nobody gets is to be noticed on its first day."""
+        """Raises Failure when the metrics could not be written: a job whose metrics nobody gets is to be noticed on its
+        first day."""
         if args.metrics_file is None:
+            if args.metrics_label:
+                raise app.Failure("--metrics-label is for --metrics-file, which was not given")
             return
         path, labels = Path(args.metrics_file), dict(args.metrics_label)
         for problem in filter(None, map(label_problem, labels)):
             raise app.Failure(f"--metrics-label: {problem}")
-        for name in (*args.paths, *filter(None, [getattr(args, "plan", None), getattr(args, "report", None)])):
-            if is_read(path, Path(name)):
-                raise app.Failure(f"--metrics-file {path} would overwrite {name}: choose another file")
         self._last_success = last_success_in(app.text_to_replace(path), self._command, labels)
         self._metrics, self._labels = path, labels
 

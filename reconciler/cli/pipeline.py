@@ -10,6 +10,7 @@ from reconciler.cli.exits import CHANGES, ERROR, INTERRUPTED, OK, PARTLY
 from reconciler.cli.output import Output
 from reconciler.cli.report_file import ReportFile
 from reconciler.cli.requests import request, spark
+from reconciler.cli.written_files import refuse_clashes
 from reconciler.model.report import Report
 from reconciler.model.verification import Verification
 from reconciler.render import as_json, text
@@ -28,6 +29,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         "verify": verify, "maintain": maintain, "inventory": inventory,
         "materialize": _data_steps, "evolve": _data_steps, "migrate": _data_steps,
     }  # fmt: skip
+    refuse_clashes(args)
     return verbs[args.verb](args, out)
 
 
@@ -80,7 +82,7 @@ def _data_steps(args: argparse.Namespace, out: Output) -> int:
     """As `apply` does it: the plan, then the report, with its exit codes."""
     file = ReportFile(args.report, out.say, out.ending.reported)
     if not args.dry_run:
-        file.claim(args.paths)
+        file.claim()
         app.identify(out.session, args.paths)
     try:
         made, warnings = plan_data_steps(DataRequest(request(args), args.verb), out.session)

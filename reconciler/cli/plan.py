@@ -10,11 +10,13 @@ from reconciler.cli.exits import CHANGES, OK, REFUSED
 from reconciler.cli.formats import documented, plan_as
 from reconciler.cli.output import Output
 from reconciler.cli.requests import planned
+from reconciler.cli.written_files import refuse_clashes
 from reconciler.render import as_json
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
     with documented(args.format, out):
+        refuse_clashes(args)
         made = planned(args, out)
         if args.output is not None:
             app.write_file(Path(args.output), as_json.plan_json(made))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 
 from reconciler import app
@@ -22,15 +22,12 @@ class ReportFile:
         self._told = told
         self.lost = False
 
-    def claim(self, inputs: Iterable[str]) -> None:
+    def claim(self) -> None:
         """Replaces the report of an earlier run by one that says `interrupted`, which stays if this one is killed.
-        Raises Failure when the file cannot be written, or is one that this run reads."""
+        Raises Failure when the file cannot be written."""
         path, self._path = self._path, None  # A file that is refused gets no report about the refusal either.
         if path is None:
             return
-        for name in inputs:
-            if is_read(path, Path(name)):
-                raise app.Failure(f"--report {path} would overwrite what is read from {name}: choose another file")
         app.claim_report(path)
         self._path = path
 
@@ -47,12 +44,3 @@ class ReportFile:
         except app.Failure as error:
             self.lost = True
             self._say(f"error: the report was not written: {error.message}; the outcome is {report.outcome}")
-
-
-def is_read(path: Path, source: Path) -> bool:
-    """The same file, or a manifest in a folder of manifests."""
-    try:
-        target, read = path.resolve(), source.resolve()
-        return target == read or (path.suffix in (".yaml", ".yml") and read.is_dir() and read in target.parents)
-    except (OSError, RuntimeError):
-        return False

@@ -39,6 +39,8 @@ class CatalogPlan:
     deletes: list[Draft] = field(default_factory=list)
     orphans: list[ObjectKey] = field(default_factory=list)
     unowned: list[ObjectKey] = field(default_factory=list)
+    owners: dict[ObjectKey, str] = field(default_factory=dict)
+    """Of those that somebody else owns."""
     world: World = field(default_factory=World)
     """The catalog at the end of the plan."""
     stale: list[Ident] = field(default_factory=list)
@@ -265,7 +267,10 @@ class _Planner:
     def _note_unowned(self, kind: Kind, ident: Ident, d: Drafter, found: Finding) -> None:
         """As declared, but not ours: listed, not touched."""
         if not d.drafts and isinstance(found, Present) and found.state.marks.owner != self.context.owner:
-            self.plan.unowned.append(ObjectKey(self.spec.name, ident, kind))
+            key = ObjectKey(self.spec.name, ident, kind)
+            self.plan.unowned.append(key)
+            if found.state.marks.owner is not None:
+                self.plan.owners[key] = found.state.marks.owner
 
     # -- deletes -------------------------------------------------------------------------------------------------
 

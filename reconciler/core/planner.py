@@ -110,6 +110,7 @@ def _make_plan(
         judged.findings,
         judged_on=judged.on,
         left_out=left_out(desired, plans, options, steps),
+        owners={k: owner for p in plans.values() for k, owner in p.owners.items()},
     )
     return with_id(plan)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from reconciler.model.change import DATA_PLANE, DELETES, Change, DropIndex
@@ -114,6 +114,8 @@ class Plan:
     """Declared objects that were not compared, because the run was asked for others."""
     judged_on: str = ""
     """The day on which waivers were judged (an ISO date); empty when none made a difference."""
+    owners: Mapping[ObjectKey, str] = field(default_factory=dict)
+    """Of those among `unowned` that somebody else owns."""
 
     @property
     def has_changes(self) -> bool:

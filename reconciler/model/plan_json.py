@@ -44,7 +44,7 @@ def plan_to_json(plan: Plan) -> dict[str, Json]:
         "catalogs": {name: _catalog_json(s) for name, s in sorted(plan.catalogs.items())},
         "steps": [step_to_json(s) for s in plan.steps],
         "orphans": [_key_json(k) for k in plan.orphans],
-        "unowned": [_key_json(k) for k in plan.unowned],
+        "unowned": [_key_json(k) | _owner(plan.owners.get(k)) for k in plan.unowned],
         "summary": {f.name: getattr(plan.summary, f.name) for f in fields(Summary)},
     }
     if plan.findings:
@@ -79,6 +79,7 @@ def plan_from_json(value: object) -> Plan:
             tuple(_finding_from(f) for f in value.get("findings", ())),
             tuple(_key_from(k) for k in value.get("left_out", ())),
             value.get("judged_on", ""),
+            owners={_key_from(k): k["owner"] for k in value["unowned"] if "owner" in k},
         )
     except (KeyError, TypeError, ValueError, AttributeError) as e:
         raise PlanFormatError(f"the plan is malformed: {type(e).__name__} {e}") from e
@@ -268,6 +269,10 @@ def _catalog_from(v: Mapping[str, Any]) -> CatalogSummary:
 
 def _key_json(key: ObjectKey) -> dict[str, Json]:
     return {"catalog": key.catalog, "object": {"kind": key.kind, "id": list(key.ident)}}
+
+
+def _owner(name: str | None) -> dict[str, Json]:
+    return {} if name is None else {"owner": name}
 
 
 def _key_from(value: Mapping[str, Any]) -> ObjectKey:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from reconciler.model.diagnostic import Diagnostic
 from reconciler.model.finding import Finding
 from reconciler.model.ident import ObjectKey, dotted
-from reconciler.model.plan import Plan, Step
+from reconciler.model.plan import THRESHOLD, Plan, Step
 from reconciler.render.junit_xml import Case, Suite, Verdict, junit_xml
 from reconciler.render.ran import FINE, WORDS, Ran, Run
 from reconciler.render.safe_text import bounded
@@ -47,8 +47,8 @@ def plan_junit(plan: Plan, drift: bool = False) -> str:
     names = sorted({*plan.catalogs, *(s.catalog for s in plan.steps), *(k.catalog for k in plan.left_out)})
     suites = [Suite(name, _catalog(plan, name, drift)) for name in names]
     general = [_finding(f, f.code) for f in plan.findings if f.key is None or f.key.catalog not in names]
-    if plan.refused is not None:
-        general.append(Case("thresholds", "failure", plan.refused))
+    threshold = next((s.reason for s in plan.steps if s.blocked_by == THRESHOLD), None)
+    general += [Case("thresholds", "failure", threshold)] if threshold is not None else []
     suites += [Suite("plan", general)] if general else []
     return junit_xml("reconciler drift" if drift else "reconciler plan", suites or [Suite("plan", [Case("plan")])])
 

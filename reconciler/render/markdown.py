@@ -255,7 +255,7 @@ def _cut(lines: Sequence[str], limit: int) -> Iterator[str]:
 
 def _finding(f: Finding) -> str:
     word = "waived" if f.waiver is not None else "**refused**" if f.refuses else "warning"
-    hint = f" {prose(f.hint, WHY)}" if f.hint else ""
+    hint = f"; {prose(f.hint, WHY)}" if f.hint else ""
     waiver = f"; waived until {prose(f.waiver.until)}: {prose(f.waiver.reason, WHY)}" if f.waiver is not None else ""
     key = "" if f.key is None else f"{named(f.key)} in {code(f.key.catalog)}"
     return row(f"{word} {code(f.code)}", key, f"{prose(f.message, WHY)}{hint}{waiver}", place(f.source))

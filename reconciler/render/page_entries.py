@@ -48,7 +48,10 @@ def _found(plan: Plan) -> Iterator[tuple[int, Entry]]:
         ("unowned", plan.unowned, UNOWNED),
         ("left out", plan.left_out, LEFT_OUT),
     ):
-        yield from ((7, _told(kind, k.catalog, dotted(k.ident), reason, k.kind)) for k in keys)
+        for k in keys:
+            owner = plan.owners.get(k) if kind == "unowned" else None
+            why = reason if owner is None else f"as declared, and owned by {owner}: --take-over {owner} takes it"
+            yield 7, _told(kind, k.catalog, dotted(k.ident), why, k.kind)
 
 
 def _rank(step: Step) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 
 from reconciler.model import change as c
 from reconciler.model.arrow import Field
-from reconciler.model.codec import column_from
+from reconciler.model.codec import column_from, field_from
 from reconciler.model.ident import dotted
 from reconciler.model.plan import Step
 from reconciler.model.state import Column, Index, Marks
@@ -74,7 +74,9 @@ def _columns_and_indexes(change: c.Change, before: Mapping[str, Any]) -> Iterato
         case c.AddColumns() | c.BackfillColumns():
             yield from (_column("+ column ", f) for f in change.fields)
         case c.RewriteColumns():
-            yield from (_column("~ column ", f) for f in change.fields)
+            found = before.get("columns")
+            were = {f["name"]: f for f in found} if isinstance(found, list) else {}
+            yield from (_rewritten(f, were.get(f.name)) for f in change.fields)
         case c.MaterializeTable() if change.digest == change.base:
             yield "~ a note of the rows that are in already"
         case c.MaterializeTable():
@@ -144,6 +146,14 @@ def _marks(marks: Marks, old: Mapping[str, Any]) -> Iterator[str]:
 def _column(start: str, f: Field) -> Line:
     default = f" = {safe(bounded(f.default, LONGEST))}" if f.default is not None else ""
     return Line(f"{start}{safe(f.name)}", ": ", f"{_type(str(f.type))}{'' if f.nullable else ' not null'}{default}")
+
+
+def _rewritten(f: Field, old: Mapping[str, Any] | None) -> Line:
+    new = _column("~ column ", f)
+    if old is None:
+        return new
+    was = field_from(old)
+    return Line(new[: new.label], ": ", f"{_type(str(was.type))} -> {new[new.label + 2 :]}")
 
 
 def _alteration(a: c.ColumnAlteration, old: Mapping[str, Any]) -> Line:

@@ -43,9 +43,7 @@ def _plan_lines(plan: Plan, title: str) -> Iterator[str]:
         if steps or orphans or unowned or stale or catalog.problems:
             yield from _catalog_lines(name, catalog, steps)
             yield from _listed("Orphaned: ours, but in no manifest; untouched without --prune", orphans)
-            yield from _listed(
-                "Unowned: as declared, but without our mark (`apply --adopt` takes what nobody owns)", unowned
-            )
+            yield from _unowned(unowned, plan.owners)
             yield from _listed(STALE, stale, ": projection: stale")
             yield ""
     yield from policy_lines(plan.findings)
@@ -112,6 +110,15 @@ def _listed(title: str, keys: Sequence[ObjectKey], what: str = "") -> Iterator[s
     if keys:
         yield f"  {title}:"
         yield from (f"    {_object(k)}{what}" for k in keys)
+
+
+def _unowned(keys: Sequence[ObjectKey], owners: Mapping[ObjectKey, str]) -> Iterator[str]:
+    nobodys = [k for k in keys if k not in owners]
+    yield from _listed("Unowned: as declared, but without our mark (`apply --adopt` takes what nobody owns)", nobodys)
+    for owner in sorted({owners[k] for k in keys if k in owners}):
+        name = safe(owner)
+        title = f"Owned by {name}: as declared, and not ours (`--take-over {name}` takes it)"
+        yield from _listed(title, [k for k in keys if owners.get(k) == owner])
 
 
 def _painted(line: str, symbol: str, color: bool) -> str:

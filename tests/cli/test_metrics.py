@@ -139,7 +139,7 @@ def test_it_does_not_replace_what_is_read(lake: Path) -> None:
     before = (lake / "m.yaml").read_bytes()
     done = reconciler(lake, "drift", "m.yaml", "--metrics-file", "m.yaml")
     assert (done.code, (lake / "m.yaml").read_bytes()) == (1, before)
-    assert "would overwrite m.yaml" in done.err
+    assert "would overwrite what is read from m.yaml" in done.err
 
 
 def test_a_disk_that_is_full_at_the_end_changes_no_exit_code(lake: Path) -> None:
