@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from reconciler import app
-from reconciler.cli.arguments import DOCUMENTS
+from reconciler.cli.arguments import DOCUMENTS, PLAN_DOCUMENTS
 from reconciler.cli.output import Output
 from reconciler.model.desired import Desired
 from reconciler.model.diagnostic import Diagnostic
 from reconciler.model.plan import Plan
 from reconciler.model.run_record import JournalRecord
 from reconciler.render import as_json, text
+from reconciler.render.safe_text import safe
 
 
 def plan_as(made: Plan, how: str, out: Output, title: str = text.NO_CHANGES) -> str:
@@ -41,8 +42,10 @@ def plan_as(made: Plan, how: str, out: Output, title: str = text.NO_CHANGES) -> 
     return text.plan_text(made, out.color, title, out.width)
 
 
-def report_as(report: Any, how: str, source: Path) -> str:
-    """A saved report that cannot be shown as text is none, so it is not passed on as JSON either."""
+def report_as(report: Any, how: str, source: Path, who: bool = False) -> str:
+    """`who`: as text, say who ran it; the one who reads the output of `apply` knows.
+
+    A saved report that cannot be shown as text is none, so it is not passed on as JSON either."""
     from reconciler.render.ran import run_of_report
 
     try:
@@ -68,7 +71,7 @@ def report_as(report: Any, how: str, source: Path) -> str:
             from reconciler.render.junit import run_junit
 
             return run_junit([run])
-    return shown
+    return f"{safe(run.who)}\n{shown}" if who and run.who else shown
 
 
 def journal_as(journal: JournalRecord, how: str) -> str:
@@ -115,7 +118,7 @@ def documented(how: str, out: Output) -> Iterator[None]:
     try:
         yield
     except app.Failure as error:
-        if how in DOCUMENTS:
+        if how in PLAN_DOCUMENTS:
             found = [out.cleaned(d) for d in error.diagnostics]
             out.result(_document(found, how, message=out.redactor.text(error.message)))
         raise
@@ -133,6 +136,10 @@ def _document(
         from reconciler.render.markdown_parts import diagnostics_markdown
 
         return diagnostics_markdown(found, documents, message)
+    if how == "html":
+        from reconciler.render.diagnostics_page import diagnostics_page
+
+        return diagnostics_page(found, message)
     if how == "sarif":
         from reconciler.render.sarif import diagnostics_sarif
 

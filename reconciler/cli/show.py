@@ -19,7 +19,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         return OK
     value = app.read_json(file)
     if app.is_report(value):
-        out.result(report_as(value, args.format, file))
+        out.result(report_as(value, args.format, file, who=True))
     elif not isinstance(value, dict) or "steps" not in value:
         raise app.Failure(
             f"{file} is neither a plan, nor a report, nor a journal: give a file that `reconciler plan -o FILE`, "

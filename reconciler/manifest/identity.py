@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from reconciler.manifest.yaml_scalars import Value
-from reconciler.model.ident import Ident, dotted
+from reconciler.model.ident import dotted
 
 Key = tuple[str, ...]
 """Kind, then the catalog and the identifier of an object, or the name."""
@@ -35,11 +35,6 @@ def identity(value: Value, expand: Callable[[str], str] = str) -> Key | None:
         return None
     parts = (catalog, name) if kind == DEFAULTS else (name,)
     return (kind, *(expand(part) if isinstance(part, str) else "" for part in parts))
-
-
-def object_of(key: Key) -> tuple[str, Ident] | None:
-    """The catalog and the identifier, when the key is that of an object."""
-    return (key[1], key[2:]) if key[0] in OBJECTS else None
 
 
 def shown(key: Key) -> str:

@@ -20,6 +20,7 @@ def report_markdown(run: Run, limit: int = LIMIT) -> str:
     head = f"### {prose(run.title)}{f': {run.counted}' if run.counted else ''}\n\n"
     if run.message and run.message not in (run.counted, "no changes"):
         head += f"{prose(run.message.removeprefix(run.counted + '; '), LONGEST_MESSAGE)}\n\n"
+    head += f"{prose(run.who, LONGEST_MESSAGE)}\n\n" if run.who else ""
     return _filled([run], head, [""], 0, limit)
 
 
@@ -36,7 +37,8 @@ def _title(run: Run) -> str:
     end = f", ended {code(run.finished)}" if run.finished else ""
     title = f"#### {code(run.begun or 'unknown time')}: {prose(run.title)}{end}\n\n"
     told = ". ".join(part for part in (run.counted, prose(run.message, WHY)) if part)
-    return f"{title}Plan {code(run.plan_id)}{f': {told}' if told else ''}\n\n"
+    who = f"{prose(run.who, WHY)}\n\n" if run.who else ""
+    return f"{title}Plan {code(run.plan_id)}{f': {told}' if told else ''}\n\n{who}"
 
 
 def _filled(runs: Sequence[Run], head: str, titles: Sequence[str], total: int, limit: int) -> str:

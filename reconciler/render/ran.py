@@ -50,6 +50,8 @@ class Run:
     steps: Sequence[Ran]
     begun: str = ""
     finished: str = ""
+    who: str = ""
+    """Who ran it, from which commit, and where to read on."""
 
     @property
     def title(self) -> str:
@@ -69,7 +71,9 @@ class Run:
 def run_of_report(report: Mapping[str, Any]) -> Run:
     """From the report's JSON. Raises KeyError, TypeError, ValueError when it is none."""
     steps = [_of_result(r) for r in report["steps"]]
-    return Run(str(report["outcome"]), str(report.get("message") or ""), str(report.get("plan_id") or ""), steps)
+    outcome, message = str(report["outcome"]), str(report.get("message") or "")
+    plan_id = str(report.get("plan_id") or "")
+    return Run(outcome, message, plan_id, steps, who=_who(report.get("run")))
 
 
 def runs_of_journal(journal: JournalRecord) -> list[Run]:
@@ -98,7 +102,9 @@ def _of_run(run: RunRecord, last: bool) -> Run:
     if run.outcome is None:
         message = "the journal ends without an outcome: the run was killed" + (", or it is not over" if last else "")
     steps = [_of_record(s) for s in run.steps.values()]
-    return Run(run.outcome or "", message, run.plan_id, steps, run.begun, run.finished or "")
+    return Run(
+        run.outcome or "", message, run.plan_id, steps, run.begun, run.finished or "", _who(run.header.get("run"))
+    )
 
 
 def _of_record(step: StepRecord) -> Ran:
@@ -115,6 +121,16 @@ def _of_record(step: StepRecord) -> Ran:
         step.started or "",
         _seconds(step.started, step.ended),
     )
+
+
+def _who(run: object) -> str:
+    if not isinstance(run, Mapping):
+        return ""
+    changed = " with changes" if run.get("dirty") else ""
+    commit = f"commit {run['commit']}{changed}" if run.get("commit") else ""
+    version = f"reconciler {run['tool_version']}" if run.get("tool_version") else ""
+    parts = (f"run by {run['by']}" if run.get("by") else "", commit, version, str(run.get("url") or ""))
+    return ", ".join(part for part in parts if part)
 
 
 def _problem(error: Mapping[str, Any] | None) -> str:

@@ -26,6 +26,8 @@ def journal_text(runs: Sequence[Run], unreadable: int) -> str:
 
 def _run(run: Run) -> Iterator[str]:
     yield f"{safe(run.begun) or 'At an unknown time'}  run of plan {safe(run.plan_id) or '(unknown)'}"
+    if run.who:
+        yield f"  {safe(run.who)}"
     for step in run.steps:
         yield from _step(step)
     end = f"{safe(run.finished)}  {safe(run.title)}" if run.finished else safe(run.title)

@@ -28,7 +28,7 @@ def _header(run: Run) -> str:
     told = run.title if run.message in ("", run.title.lower()) else f"{run.title}: {run.message}"
     mood = "" if run.outcome in FINE else ' class="alert"'
     when = " to ".join(part for part in (run.begun, run.finished) if part)
-    about = [f"plan <code>{text(run.plan_id)}</code>", text(run.counted), text(when)]
+    about = [f"plan <code>{text(run.plan_id)}</code>", text(run.counted), text(when), text(run.who)]
     return f'<p{mood}>{text(told)}</p>\n<ul class="about">{"".join(f"<li>{part}</li>" for part in about if part)}</ul>'
 
 

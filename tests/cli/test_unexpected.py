@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from unittest.mock import patch
 
 import pytest
-from cli_runs import Run, catalog, check_schema, command, environment, namespace, reconciler, write
+from cli_runs import Run, catalog, check_schema, namespace, reconciler, write
 
 from reconciler.catalog.memory import MemoryCatalog
 from reconciler.model.errors import CatalogError, Code
@@ -81,23 +78,3 @@ def test_a_bug_of_ours_while_writing_is_5(tmp_path: Path) -> None:
     check_schema("report", report)
     assert report["outcome"] == "partial"
     assert "ZeroDivisionError" in run.err
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("answer", "code"), [("yes\n", 0), ("y\n", 1), ("\n", 1)])
-def test_the_question_takes_only_yes(tmp_path: Path, answer: str, code: int) -> None:
-    write(tmp_path, catalog(), namespace("a"))
-    master, slave = pty.openpty()
-    running = subprocess.Popen(
-        command("apply", "m.yaml"), cwd=tmp_path, env=environment(), stdin=slave, stdout=subprocess.PIPE, stderr=slave
-    )
-    os.close(slave)
-    shown = b""
-    while b"yes: " not in shown:
-        shown += os.read(master, 4096)
-    os.write(master, answer.encode())
-    out, _ = running.communicate(timeout=60)
-    os.close(master)
-    assert running.returncode == code, out
-    assert (tmp_path / "lake").exists() is (code == 0)
-    assert b"\x1b" not in out, "stdout is no terminal here"
