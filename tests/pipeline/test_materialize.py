@@ -306,7 +306,7 @@ def test_a_source_that_changes_after_the_plan_is_not_read(tmp_path: Path) -> Non
     run = reconciler(tmp_path, "apply", "--plan", "p.json", "--yes", "--format", "json")
     assert (run.code, run.json["outcome"]) == (4, "stale")
     assert "Make a new plan" in run.json["message"]
-    assert not (tmp_path / "lake").exists(), "nothing was written"
+    assert [p.name for p in (tmp_path / "lake").iterdir()] == ["__reconciler"], "nothing was written but the lease"
 
 
 @pytest.mark.parametrize("mode", ["append", "once"])
