@@ -73,7 +73,7 @@ def turn_to_write(
     ttl = time_to_live()
     guarded = [Guarded(name, records) for name in sorted(what) for records in _places(name, what[name], at)]
     times = Times(ttl, pause=stop.wait if stop is not None else asleep)
-    me = this_process(plan_id)
+    me = this_process(plan_id, at.command)
     me = replace(me, command=at.redactor.text(me.command), url=at.redactor.text(me.url))
     keeper = Keeper(Me(uuid.uuid4().hex, me), times, at.say, note)
     if guarded:
