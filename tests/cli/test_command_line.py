@@ -55,7 +55,10 @@ def test_an_address_without_what_may_be_secret(url: str, public: str | None) -> 
     ("environ", "url"),
     [
         ({"BUILD_URL": f"https://ci.example/job/7/?token={CANARY}"}, "https://ci.example/job/7/"),
-        ({"RECONCILER_RUN_URL": f"https://u:{CANARY}@ci.example/9", "BUILD_URL": "https://x/1"}, "https://ci.example/9"),
+        (
+            {"RECONCILER_RUN_URL": f"https://u:{CANARY}@ci.example/9", "BUILD_URL": "https://x/1"},
+            "https://ci.example/9",
+        ),
         ({"CI_PIPELINE_URL": "https://gl.example/p/1"}, "https://gl.example/p/1"),
         ({"BUILD_URL": "javascript:alert(1)"}, None),
     ],
