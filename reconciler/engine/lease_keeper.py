@@ -102,6 +102,7 @@ class Keeper:
             if error.code is Code.UNSUPPORTED:
                 self.say(f"note: catalog {one.catalog} has no lease, its server cannot keep one: {error.message}")
                 return
+            self._note("unavailable", one.catalog, log.place, why=f"{error.code.title}: {error.message}")
             raise LeaseUnavailable(one.catalog, log.place, error) from error
         if isinstance(got, Refused):
             self._note("refused", one.catalog, log.place, waited_seconds=round(got.waited, 3), by=got.lease.sentence)

@@ -64,6 +64,8 @@ class Lease:
 
     @property
     def sentence(self) -> str:
+        if not self.holder.host:
+            return f"held by {self.holder.named}"
         return f"held by {self.holder.named} since {self.since}, until {self.expires} unless it is renewed"
 
     def to_text(self) -> str:
