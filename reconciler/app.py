@@ -274,7 +274,7 @@ def apply(
                         guard=turn.problem,
                         applied_by=at.run.applied_by() if at.run is not None else "",
                     )
-                report = replace(report, leases=tuple(turn.uses()))
+            report = replace(report, leases=tuple(turn.uses()))
         except (LeaseRefused, LeaseUnavailable) as error:
             report = without_turn(the_plan, error, journal)
         report = _cleaned(report, at)

@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from reconciler.catalog.base import Leased, LeaseRecords
 from reconciler.engine.journal import Journal, JournalError
 from reconciler.engine.lease import Me, Times, asleep
 from reconciler.engine.lease_holder import this_process
@@ -21,7 +22,6 @@ from reconciler.model.lease import DEFAULT_TTL, LONGEST, SHORTEST
 from reconciler.session import Failure, Session
 
 if TYPE_CHECKING:
-    from reconciler.catalog.base import LeaseRecords
     from reconciler.model.plan import Plan
     from reconciler.model.report import Report
 
@@ -54,8 +54,7 @@ def written_to(plan: Plan) -> dict[str, list[Ident]]:
 def places_of(name: str, idents: Sequence[Ident], at: Session) -> Sequence[LeaseRecords] | None:
     """Where the leases of these objects are kept; None where a catalog has none."""
     catalog = at.catalogs[name]
-    offered: Sequence[LeaseRecords] | None = getattr(catalog, "lease_records", lambda idents: None)(idents)
-    return offered
+    return catalog.lease_records(idents) if isinstance(catalog, Leased) else None
 
 
 @contextmanager
@@ -73,7 +72,7 @@ def turn_to_write(
     ttl = time_to_live()
     guarded = [Guarded(name, records) for name in sorted(what) for records in _places(name, what[name], at)]
     times = Times(ttl, pause=stop.wait if stop is not None else asleep)
-    me = this_process(plan_id)
+    me = this_process(plan_id, at.command)
     me = replace(me, command=at.redactor.text(me.command), url=at.redactor.text(me.url))
     keeper = Keeper(Me(uuid.uuid4().hex, me), times, at.say, note)
     if guarded:

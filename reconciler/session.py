@@ -84,6 +84,8 @@ class Session:
     _open: ExitStack = field(default_factory=ExitStack)
     tell: Tell | None = None
     """Where events go when stderr is for programs."""
+    command: str = ""
+    """What was asked for, as others may see it: without the values of flags."""
 
     def progress(self) -> Progress:
         """How far the run is, on stderr: for people, or for programs."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from reconciler.model.capabilities import Capabilities
 from reconciler.model.change import Change, DataChange
@@ -90,8 +90,10 @@ class LeaseRecords(Protocol):
         """Fine when it is not there."""
 
 
+@runtime_checkable
 class Leased(Protocol):
-    """What a catalog offers besides `Catalog` when two runs can be kept apart on it."""
+    """What a catalog, or the store of one, offers besides when two runs can be kept apart on it. Ours derive from it,
+    so that their method is checked against this one; for others it is enough to have it."""
 
     def lease_records(self, idents: Sequence[Ident]) -> Sequence[LeaseRecords] | None:
         """The places that guard these objects; None where nothing does. Sends nothing yet."""

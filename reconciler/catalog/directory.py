@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from reconciler.catalog.base import DataPlace, LeaseRecords, WriteContext, Written
+from reconciler.catalog.base import DataPlace, Leased, LeaseRecords, WriteContext, Written
 from reconciler.catalog.directory_capabilities import DirectoryCapabilities, directory_capabilities
 from reconciler.catalog.directory_inventory import FOLDER, Inventory
 from reconciler.catalog.directory_manifest import Manifest
@@ -52,7 +52,7 @@ from reconciler.model.state import TableState
 _STORAGE_PREFIX = "storage."
 
 
-class DirectoryCatalog:
+class DirectoryCatalog(Leased):
     """`options` are resolved strings: path, manifest_enabled, dir_listing_enabled, plain_folders, storage.*."""
 
     def __init__(self, options: Mapping[str, str]) -> None:

@@ -6,8 +6,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from reconciler.catalog.directory_read import DirectoryReader
-from reconciler.catalog.directory_rows import NAMESPACE, Row, dump_properties, join, object_id
+from reconciler.catalog.directory_rows import NAMESPACE, Row, dump_properties, object_id
 from reconciler.catalog.directory_rules import changed, need_free, need_namespace, need_parent, taken_by_table
+from reconciler.catalog.marks import join
 from reconciler.model.change import AdoptNamespace, CreateNamespace, DropNamespace, RenameNamespace, UpdateNamespace
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import Ident, dotted

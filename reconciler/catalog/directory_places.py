@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from reconciler.catalog.directory_rows import TABLE, BadRow, Row, Rows, load_properties, split
+from reconciler.catalog.directory_rows import TABLE, BadRow, Row, Rows, load_properties
+from reconciler.catalog.marks import split
 from reconciler.model.errors import Code
 from reconciler.model.ident import Ident, dotted
 from reconciler.model.observed import Present, Unreadable

@@ -21,10 +21,11 @@ from reconciler.catalog.directory_places import (
     row_place,
 )
 from reconciler.catalog.directory_roots import Roots
-from reconciler.catalog.directory_rows import NAMESPACE, TABLE, BadRow, Rows, load_properties, object_id, split
+from reconciler.catalog.directory_rows import NAMESPACE, TABLE, BadRow, Rows, load_properties, object_id
 from reconciler.catalog.directory_strays import stray_folders, strays
 from reconciler.catalog.directory_unfinished import PAUSES, OnlyClaimed, Unfinished, Unsettled, check_declared_only
 from reconciler.catalog.lance_dataset import Datasets
+from reconciler.catalog.marks import split
 from reconciler.catalog.storage import Storage
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import ROOT, Ident, Kind, dotted

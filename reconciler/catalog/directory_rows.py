@@ -1,4 +1,4 @@
-"""Rows of `__manifest`, and how marks and properties share a row's metadata."""
+"""Rows of `__manifest`. How marks and properties share a row's metadata is in `marks`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from reconciler.catalog.directory_capabilities import DELIMITER
-from reconciler.catalog.lance_dataset import dump_keys, load_keys
 from reconciler.model.ident import Ident
-from reconciler.model.state import APPLIED_BY_KEY, APPLIED_KEY, OWNER_KEY, PROTECT_KEY, RESERVED_PREFIX, Marks
 
 NAMESPACE = "namespace"
 TABLE = "table"
@@ -61,32 +59,3 @@ def dump_properties(properties: Mapping[str, str]) -> str | None:
     if not properties:
         return None
     return json.dumps(dict(sorted(properties.items())), separators=(",", ":"), ensure_ascii=False)
-
-
-def split(properties: Mapping[str, str]) -> tuple[dict[str, str], Marks]:
-    """The user's properties and our marks."""
-    marks = Marks(
-        owner=properties.get(OWNER_KEY),
-        protect=properties.get(PROTECT_KEY) == "true",
-        applied=load_keys(properties.get(APPLIED_KEY)),
-        applied_by=properties.get(APPLIED_BY_KEY),
-    )
-    return {k: v for k, v in properties.items() if not k.startswith(RESERVED_PREFIX)}, marks
-
-
-def join(properties: Mapping[str, str], marks: Marks) -> dict[str, str]:
-    """The opposite of `split`. Marks that say nothing take no key."""
-    joined = {k: v for k, v in properties.items() if k not in (OWNER_KEY, PROTECT_KEY, APPLIED_KEY)}
-    if marks.owner is not None:
-        joined[OWNER_KEY] = marks.owner
-    if marks.protect:
-        joined[PROTECT_KEY] = "true"
-    if marks.applied_by is not None:
-        joined[APPLIED_BY_KEY] = marks.applied_by
-    if marks.applied:
-        joined[APPLIED_KEY] = dump_keys(marks.applied)
-    return joined
-
-
-def updated(properties: Mapping[str, str], set_: Mapping[str, str], unset: tuple[str, ...]) -> dict[str, str]:
-    return {k: v for k, v in {**properties, **set_}.items() if k in set_ or k not in unset}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from reconciler.catalog.directory_rows import NAMESPACE, TABLE, BadRow, Row, join, load_properties, object_id, updated
+from reconciler.catalog.directory_rows import NAMESPACE, TABLE, BadRow, Row, load_properties, object_id
+from reconciler.catalog.marks import join, updated
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import Ident, dotted, parent
 from reconciler.model.state import Marks

@@ -14,16 +14,7 @@ from reconciler.catalog.base import WriteContext, Written
 from reconciler.catalog.directory_inventory import DetachedRecord, TableRecord
 from reconciler.catalog.directory_places import DEREGISTERED, RESERVED, Place
 from reconciler.catalog.directory_read import DirectoryReader
-from reconciler.catalog.directory_rows import (
-    NAMESPACE,
-    TABLE,
-    Row,
-    dump_properties,
-    join,
-    object_id,
-    split,
-    updated,
-)
+from reconciler.catalog.directory_rows import NAMESPACE, TABLE, Row, dump_properties, object_id
 from reconciler.catalog.directory_rules import (
     changed,
     data_left,
@@ -36,6 +27,7 @@ from reconciler.catalog.directory_rules import (
 from reconciler.catalog.directory_strays import folder_name
 from reconciler.catalog.directory_unfinished import PAUSES
 from reconciler.catalog.lance_remains import has_versions
+from reconciler.catalog.marks import join, split, updated
 from reconciler.model.change import (
     AdoptTable,
     CreateDataset,

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from reconciler.catalog.base import DataPlace, LeaseRecords, WriteContext, Written
+from reconciler.catalog.base import DataPlace, Leased, LeaseRecords, WriteContext, Written
 from reconciler.catalog.entries import BrokenEntry, EntryStore, Listed, NamespaceEntry, OtherEntry, TableEntry
 from reconciler.catalog.lance_dataset import Datasets
 from reconciler.catalog.lance_errors import translated
@@ -44,7 +44,7 @@ _WAITING = 256
 """Tables whose datasets are being opened while the listing goes on: bounds the memory of a large scan."""
 
 
-class EntryCatalog:
+class EntryCatalog(Leased):
     """`storage_options` are the `storage.*` keys without their prefix. `kept`: what the service itself writes to the
     location of a table; it does not count as somebody's data."""
 
@@ -68,8 +68,7 @@ class EntryCatalog:
 
     def lease_records(self, idents: Sequence[Ident]) -> Sequence[LeaseRecords] | None:
         """A store need not have them."""
-        offered: Sequence[LeaseRecords] | None = getattr(self.store, "lease_records", lambda idents: None)(idents)
-        return offered
+        return self.store.lease_records(idents) if isinstance(self.store, Leased) else None
 
     def close(self) -> None:
         self.store.close()

@@ -3,18 +3,16 @@ VersionId would do as well, but only AWS itself keeps to it.)"""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from reconciler.catalog.glue_api import GlueApi
 from reconciler.catalog.glue_capabilities import OWN
-from reconciler.catalog.lease_files import is_missing, is_there
-from reconciler.model.errors import CatalogError, Code
+from reconciler.catalog.lease_records import KEY, NOTE, created, numbered, numbers_in, unless_missing
+from reconciler.model.errors import Code
 
-_NAME = re.compile(r"lease_([0-9]{10})")
-_KEY = "reconciler.lease"
+_BEFORE = "lease_"
 _MISSING = Code.TABLE_NOT_FOUND
 
 
@@ -32,55 +30,39 @@ class GlueLease:
         return f"{self.where}, database {OWN}{of}"
 
     def numbers(self) -> Sequence[int]:
-        arguments = {**self.catalog, "DatabaseName": OWN}
-        pages = self.api.pages(f"list the tables of {OWN}", "get_tables", "TableList", arguments, _MISSING)
-        try:
-            return [int(m[1]) for page in pages for table in page if (m := _NAME.fullmatch(table["Name"]))]
-        except CatalogError as error:
-            if is_missing(error):
-                return []
-            raise
+        return numbers_in(unless_missing(self._names) or (), _BEFORE)
+
+    def _names(self) -> list[str]:
+        pages = self.api.pages(f"list the tables of {OWN}", "get_tables", "TableList", self._arguments(), _MISSING)
+        return [table["Name"] for page in pages for table in page]
 
     def read(self, number: int) -> str | None:
-        arguments = {**self.catalog, "DatabaseName": OWN, "Name": _name(number)}
-        try:
-            answer = self.api.read(f"read {OWN}.{_name(number)}", "get_table", "Table", arguments, _MISSING)
-        except CatalogError as error:
-            if is_missing(error):
-                return None
-            raise
-        return str((answer["Table"].get("Parameters") or {}).get(_KEY, ""))
+        doing, arguments = f"read {OWN}.{_name(number)}", self._arguments(Name=_name(number))
+        answer = unless_missing(lambda: self.api.read(doing, "get_table", "Table", arguments, _MISSING))
+        return None if answer is None else str((answer["Table"].get("Parameters") or {}).get(KEY, ""))
 
     def create(self, number: int, text: str) -> bool:
-        table = {"Name": _name(number), "Parameters": {_KEY: text}}
-        arguments = {**self.catalog, "DatabaseName": OWN, "TableInput": table}
-        doing = f"create table {OWN}.{_name(number)}"
-        try:
-            return self._created(doing, "create_table", arguments)
-        except CatalogError as error:
-            if not is_missing(error):
-                raise
-        database = {"Name": OWN, "Description": "Notes of the reconciler. Do not change."}
-        self._created(f"create database {OWN}", "create_database", {**self.catalog, "DatabaseInput": database})
-        return self._created(doing, "create_table", arguments)
+        made = unless_missing(lambda: self._created(number, text))
+        if made is not None:
+            return made
+        database = {**self.catalog, "DatabaseInput": {"Name": OWN, "Description": NOTE}}
+        created(lambda: self._create(f"create database {OWN}", "create_database", database))
+        return self._created(number, text)
 
-    def _created(self, doing: str, call: str, arguments: Mapping[str, Any]) -> bool:
-        try:
-            self.api.write(doing, call, arguments, _MISSING, Code.TABLE_ALREADY_EXISTS)
-        except CatalogError as error:
-            if is_there(error):
-                return False
-            raise
-        return True
+    def _created(self, number: int, text: str) -> bool:
+        arguments = self._arguments(TableInput={"Name": _name(number), "Parameters": {KEY: text}})
+        return created(lambda: self._create(f"create table {OWN}.{_name(number)}", "create_table", arguments))
 
     def drop(self, number: int) -> None:
-        arguments = {**self.catalog, "DatabaseName": OWN, "Name": _name(number)}
-        try:
-            self.api.write(f"delete table {OWN}.{_name(number)}", "delete_table", arguments, _MISSING)
-        except CatalogError as error:
-            if not is_missing(error):
-                raise
+        doing, arguments = f"delete table {OWN}.{_name(number)}", self._arguments(Name=_name(number))
+        unless_missing(lambda: self.api.write(doing, "delete_table", arguments, _MISSING))
+
+    def _create(self, doing: str, call: str, arguments: Mapping[str, Any]) -> None:
+        self.api.write(doing, call, arguments, _MISSING, Code.TABLE_ALREADY_EXISTS)
+
+    def _arguments(self, **more: Any) -> dict[str, Any]:
+        return {**self.catalog, "DatabaseName": OWN, **more}
 
 
 def _name(number: int) -> str:
-    return f"lease_{number:010d}"
+    return f"{_BEFORE}{numbered(number)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from reconciler.catalog.base import LeaseRecords
+from reconciler.catalog.base import Leased, LeaseRecords
 from reconciler.catalog.entries import BrokenEntry, Listed, NamespaceEntry, TableEntry
 from reconciler.catalog.glue_api import GlueApi
 from reconciler.catalog.glue_capabilities import MAX_VALUE, GlueCapabilities
@@ -32,7 +32,7 @@ _OF_THE_OBJECT = frozenset({Code.PERMISSION_DENIED, Code.INVALID_INPUT, Code.INT
 _CHECKS_BEFORE_A_DROP = 2
 
 
-class GlueStore:
+class GlueStore(Leased):
     """`storage_options` are the `storage.*` keys without their prefix."""
 
     def __init__(

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from reconciler.catalog import iceberg_wire as wire
-from reconciler.catalog.base import LeaseRecords
+from reconciler.catalog.base import Leased, LeaseRecords
 from reconciler.catalog.entries import BrokenEntry, Listed, NamespaceEntry, TableEntry
 from reconciler.catalog.iceberg_capabilities import IcebergCapabilities, is_own
 from reconciler.catalog.iceberg_client import IcebergClient, MaybeMissing
@@ -24,7 +24,7 @@ from reconciler.model.state import Column, Marks
 _RAISED = RETRYABLE | {Code.UNAUTHENTICATED}
 
 
-class IcebergStore:
+class IcebergStore(Leased):
     def __init__(
         self,
         client: IcebergClient,

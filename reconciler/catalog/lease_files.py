@@ -4,14 +4,11 @@ a local disk, by `If-None-Match` in an object store."""
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from reconciler.catalog.lease_records import numbered, numbers_in
 from reconciler.catalog.storage import Storage
-from reconciler.model.errors import CatalogError, Code
-
-_NAME = re.compile(r"([0-9]{10})\.json")
 
 
 @dataclass(frozen=True)
@@ -25,7 +22,7 @@ class LeaseFiles:
         return uri if "://" in uri else os.path.realpath(uri)
 
     def numbers(self) -> Sequence[int]:
-        return [int(m[1]) for name in self.storage.list(self.folder).files if (m := _NAME.fullmatch(name))]
+        return numbers_in(self.storage.list(self.folder).files, after=".json")
 
     def read(self, number: int) -> str | None:
         data = self.storage.read(self._path(number))
@@ -39,13 +36,4 @@ class LeaseFiles:
         self.storage.delete(self._path(number))
 
     def _path(self, number: int) -> str:
-        return f"{self.folder}/{number:010d}.json"
-
-
-def is_there(error: CatalogError) -> bool:
-    """The answer of a service that has an object of that name."""
-    return error.code in (Code.NAMESPACE_ALREADY_EXISTS, Code.TABLE_ALREADY_EXISTS)
-
-
-def is_missing(error: CatalogError) -> bool:
-    return error.code in (Code.NAMESPACE_NOT_FOUND, Code.TABLE_NOT_FOUND)
+        return f"{self.folder}/{numbered(number)}.json"

@@ -65,4 +65,4 @@ def _part(number: int) -> str:
 
 
 def _is_mark(key: str) -> bool:
-    return key in (OWNER_KEY, PROTECT_KEY, APPLIED_KEY) or key.startswith(APPLIED_KEY + ".")
+    return key in (OWNER_KEY, PROTECT_KEY, APPLIED_KEY, APPLIED_BY_KEY) or key.startswith(APPLIED_KEY + ".")

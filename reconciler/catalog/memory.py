@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from reconciler.catalog.base import DataPlace, LeaseRecords, WriteContext, Written
+from reconciler.catalog.base import DataPlace, Leased, LeaseRecords, WriteContext, Written
 from reconciler.catalog.marks import signed
 from reconciler.core.fields import bare
 from reconciler.core.world import World
@@ -112,7 +112,7 @@ class MemoryLease:
 
 
 @dataclass
-class MemoryCatalog:
+class MemoryCatalog(Leased):
     world: World = field(default_factory=lambda: World(locate=place))
     capabilities: Capabilities = field(default_factory=MemoryCapabilities)
     fault: Fault | None = None

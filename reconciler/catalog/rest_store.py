@@ -6,7 +6,7 @@ import contextlib
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 
-from reconciler.catalog.base import LeaseRecords
+from reconciler.catalog.base import Leased, LeaseRecords
 from reconciler.catalog.entries import BrokenEntry, Listed, NamespaceEntry, TableEntry
 from reconciler.catalog.locations import normal, same_place
 from reconciler.catalog.marks import split
@@ -22,7 +22,7 @@ from reconciler.model.observed import Scope
 from reconciler.model.state import Column, Marks
 
 
-class RestStore:
+class RestStore(Leased):
     property_limit: int | None = None
 
     def __init__(self, api: RestApi, capabilities: RestCapabilities) -> None:

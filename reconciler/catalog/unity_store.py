@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
-from reconciler.catalog.base import LeaseRecords
+from reconciler.catalog.base import Leased, LeaseRecords
 from reconciler.catalog.entries import BrokenEntry, Listed, NamespaceEntry, TableEntry
 from reconciler.catalog.locations import same_place
 from reconciler.catalog.marks import split
@@ -48,7 +48,7 @@ _AGAIN = (0.2, 0.4, 0.8, 1.6)
 _LONGEST = 10.0
 
 
-class UnityStore:
+class UnityStore(Leased):
     def __init__(
         self,
         client: UnityClient,

@@ -25,16 +25,19 @@ def run(argv: Sequence[str]) -> int:
 
 
 def _run(argv: Sequence[str], log: JsonLog | None = None) -> int:
-    args = parser().parse_args(argv)
+    top = parser()
+    args = top.parse_args(argv)
     import contextlib
     import signal
 
+    from reconciler.cli.command_line import told_command
     from reconciler.cli.exits import INTERRUPTED
     from reconciler.cli.output import Output
 
     with contextlib.suppress(ValueError):  # Not the main thread: signals are someone else's business.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
     out = Output(args.debug, args.color, log)
+    out.session.command = told_command(top, args)
     out.set_up_logging(args.log_level)
     out.ending.begin(args)
     code = INTERRUPTED

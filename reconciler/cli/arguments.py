@@ -115,7 +115,7 @@ def parser() -> Parser:
     unlock = command("unlock", "show who holds the lease of a catalog, and take it away")
     _add_paths(unlock)
     unlock.add_argument("--catalog", action="append", default=[], metavar="NAME", help="only this catalog")
-    unlock.add_argument("--yes", action="store_true", help="do not ask")
+    unlock.add_argument("--yes", action="store_true", help="take it away, do not ask")
     _add_variables(unlock)
     _add_format(unlock)
     show = command("show", "render a saved plan, a report or a journal")

@@ -45,8 +45,8 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "status": (("what is ours, and who applied last", "reconciler status manifests/"),),
     "unlock": (
-        ("who holds it, and a question", "reconciler unlock manifests/"),
-        ("in a script", "reconciler unlock manifests/ --catalog lake --yes"),
+        ("who holds it (exit 6: somebody), and a question at a terminal", "reconciler unlock manifests/"),
+        ("take it away, also in a script", "reconciler unlock manifests/ --catalog lake --yes"),
     ),
     "graph": (
         ("what waits for what in a plan, for a document", "reconciler graph --plan plan.json --format mermaid"),

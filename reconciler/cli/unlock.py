@@ -6,30 +6,34 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from reconciler import app
+from reconciler.cli.confirm import terminal
 from reconciler.cli.exits import ERROR, OK
 from reconciler.cli.output import Output
 from reconciler.cli.requests import reading
 from reconciler.model.lease import HeldLease
+from reconciler.model.report import LEASE_HELD
 from reconciler.render.as_json import dumped
 from reconciler.render.leases import leases_text, leases_value
 from reconciler.verbs.unlock import Locked, held_leases, take_away
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    """Shows first, removes what was shown and nothing else."""
+    """Shows first, removes what was shown and nothing else. Where nobody can be asked and --yes was not given it only
+    shows: 6 when something is held."""
     found = held_leases(args.paths, reading(args), args.catalog, out.session)
     held = [locked.shown for locked in found]
+    asks = bool(found) and not args.yes and terminal()
     if args.format == "text":
         out.result(out.redactor.text(leases_text(held)))
-    elif found and not args.yes:
+    elif asks:
         out.say(leases_text(held).rstrip("\n"))
-    removed: list[Locked] = []
-    if found:
-        _confirm(args, held)
-        removed = [locked for locked in found if _removed(locked, out)]
+    wanted = args.yes or (asks and _confirmed(held))
+    removed = [locked for locked in found if _removed(locked, out)] if wanted else []
     if args.format == "json":
         out.result(out.redactor.text(dumped(leases_value(held, [locked.shown for locked in removed]))))
+    if found and not wanted:
+        out.say("not removed" if asks else "nothing was removed: --yes removes what is shown")
+        return LEASE_HELD
     return OK if len(removed) == len(found) else ERROR
 
 
@@ -44,15 +48,10 @@ def _removed(locked: Locked, out: Output) -> bool:
     return done
 
 
-def _confirm(args: argparse.Namespace, held: Sequence[HeldLease]) -> None:
-    if args.yes:
-        return
-    if sys.stdin is None or not sys.stdin.isatty() or not sys.stderr.isatty():
-        raise app.Failure("there is no terminal to ask on: pass --yes to remove it without a question")
+def _confirmed(held: Sequence[HeldLease]) -> bool:
     what = "this lease" if len(held) == 1 else f"these {len(held)} leases"
     renewal = max(one.lease.ttl for one in held) / 3
     warning = f"A run that is still alive goes on writing until it would renew it, for up to {renewal:.0f} s."
-    sys.stderr.write(f"{warning} Remove {what}? Only yes is taken for a yes: ")
+    sys.stderr.write(f"{warning} Remove {what}? Type yes to remove, anything else to stop: ")
     sys.stderr.flush()
-    if sys.stdin.readline().strip() != "yes":
-        raise app.Failure("not removed")
+    return sys.stdin.readline().strip() == "yes"

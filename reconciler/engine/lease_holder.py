@@ -3,29 +3,27 @@ ask whether it still runs."""
 
 from __future__ import annotations
 
-import getpass
 import os
-import shlex
-import socket
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from reconciler.engine.run_origin import run_origin
 from reconciler.model.lease import Holder, Liveness
 
 PROC = Path("/proc")
 _MAX_COMMAND = 300
 
 
-def this_process(plan_id: str = "", command: str | None = None, environ: Mapping[str, str] | None = None) -> Holder:
-    """`boot`, `pids` and `started` are empty where the system does not tell them: then nobody concludes anything."""
-    pid = os.getpid()
+def this_process(plan_id: str = "", command: str = "", environ: Mapping[str, str] | None = None) -> Holder:
+    """`command`: as others may see it. `boot`, `pids` and `started` are empty where the system does not tell them: then
+    nobody concludes anything."""
+    pid, origin = os.getpid(), run_origin(environ)
     return Holder(
-        _user(),
-        socket.gethostname() or "unknown",
+        origin.user,
+        origin.host,
         pid,
-        (_command() if command is None else command)[:_MAX_COMMAND],
-        _run_url(os.environ if environ is None else environ),
+        command[:_MAX_COMMAND],
+        origin.url or "",
         plan_id,
         _text(PROC / "sys/kernel/random/boot_id"),
         _pid_space(),
@@ -81,28 +79,3 @@ def _text(path: Path) -> str:
         return path.read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
         return ""
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):
-        return str(os.getuid())  # A container's user often has no name.
-
-
-def _command() -> str:
-    """Without the values of variables: they may be secret, and are nobody's business."""
-    words: list[str] = []
-    for word in sys.argv[1:]:
-        before = words[-1] if words else ""
-        hidden = before in ("--var", "--conf", "--history-option") or word.startswith(("--var=", "--conf="))
-        words.append(word.partition("=")[0] + "=..." if hidden else word)
-    return shlex.join(["reconciler", *words])
-
-
-def _run_url(environ: Mapping[str, str]) -> str:
-    """Where GitHub, GitLab or Jenkins show this run."""
-    server, repository, run = (environ.get(f"GITHUB_{k}") for k in ("SERVER_URL", "REPOSITORY", "RUN_ID"))
-    if server and repository and run:
-        return f"{server}/{repository}/actions/runs/{run}"
-    return environ.get("CI_JOB_URL") or environ.get("BUILD_URL") or ""

@@ -102,6 +102,7 @@ class Keeper:
             if error.code is Code.UNSUPPORTED:
                 self.say(f"note: catalog {one.catalog} has no lease, its server cannot keep one: {error.message}")
                 return
+            self._note("unavailable", one.catalog, log.place, why=f"{error.code.title}: {error.message}")
             raise LeaseUnavailable(one.catalog, log.place, error) from error
         if isinstance(got, Refused):
             self._note("refused", one.catalog, log.place, waited_seconds=round(got.waited, 3), by=got.lease.sentence)
@@ -195,15 +196,16 @@ class Keeper:
         had = f"it is {now.lease.sentence}" if now.lease.held else f"{now.lease.holder.named} had it meanwhile"
         return f"{had}, because this run did not renew it in time"
 
-    def _lose(self, kept: Kept, why: str) -> None:
+    def _lose(self, kept: Kept, why: str, then: str = "no further step is started") -> None:
         kept.lost = f"the lease of catalog {kept.catalog} was lost: {why}"
-        self.say(f"{kept.lost}; no further step is started")
+        self.say(f"{kept.lost}; {then}")
         self._note("lost", kept.catalog, kept.log.place, token=kept.token, why=why)
 
     # giving back
 
     def release(self) -> None:
-        """Never fails: what cannot be given back expires."""
+        """Never fails: what cannot be given back expires. What another has by now was lost: a run may end before it
+        would have found out by a renewal."""
         self._end.set()
         if self._thread is not None:
             self._thread.join()
@@ -213,7 +215,10 @@ class Keeper:
                     self._give_back(kept)
 
     def _give_back(self, kept: Kept) -> None:
-        self._swapped(kept, free(self.me.lease(self.times, kept.since)))
+        made = self._swapped(kept, free(self.me.lease(self.times, kept.since)))
+        if isinstance(made, str):
+            self._lose(kept, made, "this run had written all it would: plan again to see whether that holds")
 
     def uses(self) -> Sequence[LeaseUse]:
+        """After `release`: only then it is known that a lease was held to the end."""
         return tuple(kept.use() for kept in self.kept)

@@ -71,7 +71,9 @@ def _message(plan: Plan, steps: tuple[StepResult, ...], halt: Halt | None, why: 
         parts.append(why)
     first = next((s for s in steps if s.error is not None and s.status in ("failed", "unknown")), None)
     if first is not None and first.error is not None:
-        parts.append(f"{first.step.id} {first.step.action} {first.step.key}: {first.error.message}")
+        what, _, reason = first.error.message.partition(": ")
+        told = what if reason and reason in why else first.error.message
+        parts.append(f"{first.step.id} {first.step.action} {first.step.key}: {told}")
     return "; ".join(parts)
 
 

@@ -4,16 +4,14 @@ known is left out."""
 from __future__ import annotations
 
 import contextlib
-import getpass
 import os
-import socket
 import subprocess
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from reconciler import __version__
+from reconciler.engine.run_origin import run_origin
 from reconciler.model.run_context import RunContext
 
 _PATIENCE = 10.0
@@ -26,10 +24,10 @@ _NO_PROGRAMS = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
 
 def run_context(paths: Sequence[str], environ: Mapping[str, str] | None = None) -> RunContext:
     """`paths`: the manifests."""
-    env = os.environ if environ is None else environ
+    origin = run_origin(environ)
     commit, dirty = _commit(paths)
     now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-    return RunContext(now, _user(env), __version__, commit, dirty, _url(env))
+    return RunContext(now, origin.by, __version__, commit, dirty, origin.url)
 
 
 def _commit(paths: Sequence[str]) -> tuple[str | None, bool | None]:
@@ -60,36 +58,3 @@ def _git(folder: Path, *words: str) -> str | None:
         if done.returncode == 0:
             return done.stdout.decode("utf-8", "replace")
     return None
-
-
-def _user(env: Mapping[str, str]) -> str:
-    actor = env.get("GITHUB_ACTOR") or env.get("GITLAB_USER_LOGIN")
-    if actor:
-        return actor
-    try:
-        name = getpass.getuser()
-    except (OSError, KeyError, ImportError):  # No entry for this user id, as in many containers.
-        name = f"uid-{os.getuid()}" if hasattr(os, "getuid") else "unknown"
-    return f"{name}@{socket.gethostname()}"
-
-
-def _url(env: Mapping[str, str]) -> str | None:
-    if given := env.get("RECONCILER_RUN_URL"):
-        return _public(given)
-    if env.get("GITHUB_RUN_ID") and env.get("GITHUB_REPOSITORY"):
-        server = env.get("GITHUB_SERVER_URL", "https://github.com")
-        return _public(f"{server}/{env['GITHUB_REPOSITORY']}/actions/runs/{env['GITHUB_RUN_ID']}")
-    return _public(env.get("CI_JOB_URL") or env.get("CI_PIPELINE_URL") or "")
-
-
-def _public(url: str) -> str | None:
-    """Without user, password, query and fragment, where tokens are; None for what is no web address."""
-    try:
-        parts = urlsplit(url)
-        host, port = parts.hostname, parts.port
-    except ValueError:
-        return None
-    if parts.scheme not in ("http", "https") or not host:
-        return None
-    at = f"[{host}]" if ":" in host else host
-    return f"{parts.scheme}://{at}{f':{port}' if port is not None else ''}{parts.path}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -16,6 +17,7 @@ SHORTEST, LONGEST = 1.0, 3600.0
 DEFAULT_TTL = 60.0
 MOST = 500
 """Characters of what others wrote about themselves."""
+_MOST_PID = 2**32
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,8 @@ class Lease:
 
     @property
     def sentence(self) -> str:
+        if not self.holder.host:
+            return f"held by {self.holder.named}"
         return f"held by {self.holder.named} since {self.since}, until {self.expires} unless it is renewed"
 
     def to_text(self) -> str:
@@ -73,27 +77,22 @@ class Lease:
 
 
 def lease_from(text: str) -> Lease:
-    """A record that cannot be read, or that a newer version wrote, is held by somebody: it is waited for like any
-    other, and as nobody who is alive leaves his record unchanged, it ends like any other."""
+    """Never raises. A record that cannot be read, or that a newer version wrote, is held by somebody: it is waited for
+    like any other, and as nobody who is alive leaves his record unchanged, it ends like any other."""
     try:
-        value = json.loads(text)
-        if value["format"] != FORMAT:
-            raise ValueError(value["format"])
-        known: Mapping[str, Any] = value["holder"]
-        texts = {name: str(known[name])[:MOST] for name in Holder.__slots__ if name != "pid"}
-        holder = Holder(**texts, pid=int(known["pid"]))
-        ttl = min(max(float(value["ttl"]), SHORTEST), LONGEST)
-        return Lease(
-            str(value["run"]),
-            bool(value["held"]),
-            ttl,
-            str(value["since"])[:MOST],
-            str(value["expires"])[:MOST],
-            holder,
-        )
-    except (ValueError, TypeError, KeyError, AttributeError):
+        return _lease(json.loads(text))
+    except Exception:  # Anybody may have written it: too deep, a number without end, whatever comes next.
         unread = hashlib.sha256(text.encode(errors="replace")).hexdigest()[:32]
         return Lease(unread, True, DEFAULT_TTL, "an unknown time", "an unknown time")
+
+
+def _lease(value: Mapping[str, Any]) -> Lease:
+    ttl, held, pid = float(value["ttl"]), value["held"], int(value["holder"]["pid"])
+    if value["format"] != FORMAT or not math.isfinite(ttl) or not isinstance(held, bool) or not 0 <= pid < _MOST_PID:
+        raise ValueError("it is not one of ours")
+    texts = {name: str(value["holder"][name])[:MOST] for name in Holder.__slots__ if name != "pid"}
+    run, since, expires = (str(value[name])[:MOST] for name in ("run", "since", "expires"))
+    return Lease(run, held, min(max(ttl, SHORTEST), LONGEST), since, expires, Holder(**texts, pid=pid))
 
 
 Ending = Literal["held", "refused", "lost"]

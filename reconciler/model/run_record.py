@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reconciler.model.ident import ObjectKey
+from reconciler.model.lease_event import LeaseEvent, lease_event
 from reconciler.model.plan import FORMAT_VERSION
 
 STATUSES = ("done", "skipped", "failed", "unknown", "not_run")
@@ -60,6 +61,7 @@ class RunRecord:
     steps: dict[str, StepRecord] = field(default_factory=dict)
     outcome: str | None = None
     finished: str | None = None
+    leases: list[LeaseEvent] = field(default_factory=list)
 
     @property
     def plan_id(self) -> str:
@@ -83,6 +85,7 @@ class RunRecord:
             "begun": self.begun or None,
             "finished": self.finished,
             "outcome": self.outcome,
+            "leases": [event.to_json() for event in self.leases],
             "steps": [s.to_json() for s in self.steps.values()],
             "summary": self.count(),
         }
@@ -108,7 +111,7 @@ def journal_from(lines: Iterable[str]) -> JournalRecord:
             continue
         try:
             _take(found, json.loads(line))
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError):
             found.unreadable += 1
     if not found.runs:
         raise NotAJournal("no line of it is one of a journal")
@@ -121,10 +124,13 @@ def _take(found: JournalRecord, event: Mapping[str, Any]) -> None:
     if kind == "header":
         found.runs.append(RunRecord(event))
         return
-    if kind not in ("start", "end", "finish"):
+    told = lease_event(event) if kind == "lease" else None
+    if told is None and kind not in ("start", "end", "finish"):
         return
     run = found.runs[-1] if found.runs else RunRecord({})
-    if kind == "start":
+    if told is not None:
+        run.leases.append(told)
+    elif kind == "start":
         _started(run, event)
     elif kind == "end":
         _ended(run, event)

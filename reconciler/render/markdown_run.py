@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reconciler.core.text import plural
+from reconciler.model.lease_event import WORRYING
 from reconciler.render.bounded_page import Section
 from reconciler.render.markdown_parts import LIMIT, WHY, Draft, Tally, fold, named
 from reconciler.render.ran import WORDS, Ran, Run
@@ -45,6 +46,7 @@ def _filled(runs: Sequence[Run], head: str, titles: Sequence[str], total: int, l
     tally = Tally()
     tally.expect("step", (WORDS[s.status] for run in runs for s in run.steps))
     tally.expect("run", ("" for _ in range(total)))
+    tally.expect("lease line", (event.state for run in runs for event in run.leases))
     draft = Draft(head, tally, limit, _ADVICE)
     timed = any(step.started for run in runs for step in run.steps)
     columns = header("result", "step", "object", "what went wrong", "seconds", *(("began",) if timed else ()))
@@ -53,6 +55,7 @@ def _filled(runs: Sequence[Run], head: str, titles: Sequence[str], total: int, l
         top = draft.page.section()
         if title and not draft.put(top, title, "run"):
             break
+        _put_leases(draft, run)
         table = draft.page.section(columns, "\n")
         fine = fold(draft.page, f"{plural(sum(1 for s in run.steps if s.status in _FINE), 'step')} without a problem")
         fine.opening += columns
@@ -65,6 +68,14 @@ def _filled(runs: Sequence[Run], head: str, titles: Sequence[str], total: int, l
                 ):
                     return draft.text()
     return draft.text()
+
+
+def _put_leases(draft: Draft, run: Run) -> None:
+    told = draft.page.section("", "\n")
+    for event in run.main_leases:
+        state = f"**{event.state}**" if event.state in WORRYING else event.state
+        when = f" {code(event.time)}" if event.time else ""
+        draft.put(told, f"- {state}{when}: {prose(event.sentence, WHY)}\n", "lease line", (event.state,))
 
 
 def _line(step: Ran, timed: bool) -> str:

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from reconciler.model.ident import ObjectKey
+from reconciler.model.lease_event import WORRYING, LeaseEvent
 from reconciler.model.run_record import STATUSES, JournalRecord, RunRecord, StepRecord
 
 NEVER_ENDED = "never_ended"
@@ -23,6 +24,7 @@ WORDS = {
 """In the order in which a person wants to see them."""
 FINE = ("applied", "no_changes")
 """Outcomes that nobody has to look into."""
+_MOST_LEASES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,8 @@ class Run:
     finished: str = ""
     who: str = ""
     """Who ran it, from which commit, and where to read on."""
+    leases: Sequence[LeaseEvent] = ()
+    """What a journal says of them."""
 
     @property
     def title(self) -> str:
@@ -61,6 +65,12 @@ class Run:
     def counted(self) -> str:
         counts = Counter(s.status for s in self.steps)
         return ", ".join(f"{counts[status]} {word}" for status, word in WORDS.items() if counts[status])
+
+    @property
+    def main_leases(self) -> list[LeaseEvent]:
+        """A few: they stand before the steps and must not take their room. Of many, what went wrong goes first."""
+        worst = sorted(range(len(self.leases)), key=lambda n: self.leases[n].state not in WORRYING)[:_MOST_LEASES]
+        return [self.leases[n] for n in sorted(worst)]
 
     @property
     def by_urgency(self) -> list[Ran]:
@@ -102,9 +112,9 @@ def _of_run(run: RunRecord, last: bool) -> Run:
     if run.outcome is None:
         message = "the journal ends without an outcome: the run was killed" + (", or it is not over" if last else "")
     steps = [_of_record(s) for s in run.steps.values()]
-    return Run(
-        run.outcome or "", message, run.plan_id, steps, run.begun, run.finished or "", _who(run.header.get("run"))
-    )
+    who = _who(run.header.get("run"))
+    end, leases = run.finished or "", tuple(run.leases)
+    return Run(run.outcome or "", message, run.plan_id, steps, run.begun, end, who, leases)
 
 
 def _of_record(step: StepRecord) -> Ran:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from reconciler.model.lease_event import WORRYING, LeaseEvent
 from reconciler.render.ran import Ran, Run
 from reconciler.render.safe_text import safe
 
@@ -28,11 +29,20 @@ def _run(run: Run) -> Iterator[str]:
     yield f"{safe(run.begun) or 'At an unknown time'}  run of plan {safe(run.plan_id) or '(unknown)'}"
     if run.who:
         yield f"  {safe(run.who)}"
+    yield from (_lease(event) for event in run.leases if event.state != "lost")
     for step in run.steps:
         yield from _step(step)
+    yield from (_lease(event) for event in run.leases if event.state == "lost")
     end = f"{safe(run.finished)}  {safe(run.title)}" if run.finished else safe(run.title)
     told = "; ".join(part for part in (run.counted, safe(run.message)) if part)
     yield f"{end}: {told}" if told else end
+
+
+def _lease(event: LeaseEvent) -> str:
+    """What was lost is told after the steps, since it is why there are no more."""
+    when = f"  {safe(event.time)}  " if event.time else "  "
+    mark = event.state.upper() if event.state in WORRYING else "lease"
+    return f"{when}{mark:8} {safe(event.sentence)}"
 
 
 def _step(step: Ran) -> Iterator[str]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reconciler.model.ident import dotted
+from reconciler.model.lease_event import WORRYING, LeaseEvent
 from reconciler.model.plan import Json
-from reconciler.render.page_frame import page, text
+from reconciler.render.page_frame import count, page, text
 from reconciler.render.page_plain import Entry
 from reconciler.render.ran import FINE, WORDS, Ran, Run
 from reconciler.render.safe_text import bounded, safe
@@ -29,7 +30,21 @@ def _header(run: Run) -> str:
     mood = "" if run.outcome in FINE else ' class="alert"'
     when = " to ".join(part for part in (run.begun, run.finished) if part)
     about = [f"plan <code>{text(run.plan_id)}</code>", text(run.counted), text(when), text(run.who)]
-    return f'<p{mood}>{text(told)}</p>\n<ul class="about">{"".join(f"<li>{part}</li>" for part in about if part)}</ul>'
+    listed = "".join(f"<li>{part}</li>" for part in about if part)
+    return f'<p{mood}>{text(told)}</p>\n<ul class="about">{listed}</ul>{_leases(run)}'
+
+
+def _leases(run: Run) -> str:
+    shown = run.main_leases
+    lines = [f"<p{_mood(e)}>{text(' '.join((e.time or '', e.sentence)).strip())}</p>" for e in shown]
+    more = len(run.leases) - len(shown)
+    return "\n".join(
+        ["", *lines, *([f'<p class="dim">and {count(more, "line")} more about leases</p>'] if more else [])]
+    )
+
+
+def _mood(event: LeaseEvent) -> str:
+    return ' class="alert"' if event.state in WORRYING else ' class="dim"'
 
 
 def _entry(order: int, step: Ran) -> Entry:

@@ -15,13 +15,20 @@ KEYS = st.text(min_size=1, max_size=20).filter(lambda k: not k.startswith("recon
     st.booleans(),
     st.sets(KEYS, max_size=30),
     st.one_of(st.none(), st.integers(5, 255)),
+    st.one_of(st.none(), st.text(min_size=1, max_size=5)),
 )
 def test_split_undoes_join(
-    properties: dict[str, str], owner: str | None, protect: bool, applied: set[str], limit: int | None
+    properties: dict[str, str],
+    owner: str | None,
+    protect: bool,
+    applied: set[str],
+    limit: int | None,
+    run: str | None,
 ) -> None:
-    marks = Marks(owner, protect, tuple(sorted(applied)))
+    marks = Marks(owner, protect, tuple(sorted(applied)), run)
     joined = join(properties, marks, limit)
     assert split(joined) == (properties, marks)
+    assert split(joined)[1].applied_by == run
     if limit:
         assert all(len(v) <= limit for k, v in joined.items() if k.startswith("reconciler.applied-keys"))
 
@@ -30,3 +37,9 @@ def test_a_shorter_list_leaves_no_parts_of_a_longer_one() -> None:
     long = join({}, Marks("me", False, tuple(f"key-{n:03}" for n in range(100))), 255)
     assert len(long) > 3
     assert split(join(long, Marks("me", False, ("one",)), 255)) == ({}, Marks("me", False, ("one",)))
+
+
+def test_nothing_of_the_marks_before_is_left() -> None:
+    """Also who applied it: that would be said of a change that somebody else made."""
+    before = join({"k": "v"}, Marks("me", True, ("k",), "run 1"))
+    assert join(before, Marks()) == {"k": "v"}

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from contract.outsider import Ident, TableView, View
 from reconciler.catalog.arrow_convert import from_arrow_schema, to_arrow_schema
-from reconciler.catalog.directory_rows import join
+from reconciler.catalog.marks import join
 from reconciler.catalog.memory import place
 from reconciler.core.world import World
 from reconciler.model.change import DeclareTable

@@ -125,6 +125,20 @@ def test_one_of_many_takes_it_and_nobody_sees_it(backend: Backend, site: Site, t
     catalog.close()
 
 
+def test_records_past_ten_digits_are_seen(backend: Backend, site: Site) -> None:
+    """A number that was written and never listed would switch the lease off for good."""
+    catalog: Any = site.open()
+    (records,) = catalog.lease_records([(*site.container, *backend.home, "t0")])
+    records.create(9_999_999_999, Lease("a", False, 60, "", "").to_text())
+    log = LeaseLog(records)
+    made = log.swap(log.read(), Lease("b", True, 60, "", ""))
+    assert made is not None
+    assert made.number == 10_000_000_000
+    assert log.read() == made
+    assert list(records.numbers()) == [made.number]
+    catalog.close()
+
+
 # what does not depend on the backend, on the local disk
 
 
@@ -224,7 +238,7 @@ def test_unlock_shows_and_takes_away_and_the_run_notices(local: Path) -> None:
     assert runs.run("none", "unlock", "m.yaml") == 0
     assert "No lease is held." in runs.out("none")
     with runs.holding("first") as first:
-        assert runs.run("asked", "unlock", "m.yaml", "--catalog", "lake") == 1, "there is no terminal"
+        assert runs.run("asked", "unlock", "m.yaml", "--catalog", "lake") == 6, "there is no terminal"
         assert f"{first.pid}, still running on this machine" in runs.out("asked")
         assert runs.run("json", "unlock", "m.yaml", "--yes", "--format", "json") == 0
         shown = runs.out("json")
@@ -234,6 +248,18 @@ def test_unlock_shows_and_takes_away_and_the_run_notices(local: Path) -> None:
         runs.open_gate("first")
         assert first.wait(90) == 1, runs.out("first")
     assert runs.writers() == []
+
+
+@pytest.mark.slow
+def test_a_run_that_is_done_before_its_next_renewal_reports_that_it_was_lost(local: Path) -> None:
+    runs = Runs(local)
+    with runs.holding("first") as first:
+        assert runs.run("unlock", "unlock", "m.yaml", "--yes") == 0, runs.out("unlock")
+        runs.open_gate("first")
+        assert first.wait(90) == 0, runs.out("first")
+    report = json.loads((local / "first.json").read_text())
+    assert (report["outcome"], report["leases"][0]["ending"]) == ("applied", "lost")
+    assert "the lease of catalog lake was lost" in runs.out("first")
 
 
 @pytest.mark.slow

@@ -38,5 +38,9 @@ def end(step: str, status: str = "done", time: str = "2026-01-02T03:04:08.500+00
     return {"event": "end", "step": step, "status": status, "attempts": 1, "error": None, "time": time, **more}
 
 
+def lease(state: str, time: str = "2026-01-02T03:04:05.500+00:00", **more: Any) -> dict[str, Any]:
+    return {"event": "lease", "state": state, "catalog": "lake", "place": "/lake/lease", **more, "time": time}
+
+
 def finish(outcome: str = "applied", time: str = "2026-01-02T03:04:09.000+00:00") -> dict[str, Any]:
     return {"event": "finish", "outcome": outcome, "time": time}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
 
 import pytest
 from hypothesis import given
 from read_html import RENDERERS, read
-from runs import end, events, failed, finish, header, report, result, start
+from runs import end, events, failed, finish, header, lease, report, result, start
 from test_markdown_bounds import cut, whole
 from test_markdown_safety import NASTY, OURS, UNSAFE
 
@@ -15,6 +17,7 @@ from reconciler.model.run_record import JournalRecord, NotAJournal, journal_from
 from reconciler.render.markdown_run import journal_markdown, report_markdown
 from reconciler.render.ran import run_of_report, runs_of_journal
 from reconciler.render.ran_text import journal_text
+from reconciler.render.run_page import run_page
 from reconciler.render.safe_markdown import length
 
 ERROR = {"code": 13, "name": "ConcurrentModification", "message": "somebody else was faster"}
@@ -68,6 +71,52 @@ def test_events_of_a_later_version_are_passed_over() -> None:
     assert read_back.to_json()["runs"][0]["user"] == "ann"
 
 
+HELD = "held by ann@far (pid 7) since 1, until 2 unless it is renewed"
+LEASES = events(
+    header(), lease("waiting", by=HELD), lease("taken", token=7, waited_seconds=61.25, over=HELD), start("s1"),
+    end("s1"), lease("lost", "2026-01-02T03:04:09.000+00:00", token=7, why="it is " + HELD), finish("partial"),
+)  # fmt: skip
+REFUSED = events(header(), lease("refused", by=HELD, waited_seconds=75.0), finish("refused"))
+UNAVAILABLE = events(header(), lease("unavailable", why="PermissionDenied: no"), finish("failed"))
+
+
+def test_text_of_the_leases() -> None:
+    assert shown(LEASES) == (
+        "2026-01-02T03:04:05.000+00:00  run of plan sha256:ab\n"
+        f"  2026-01-02T03:04:05.500+00:00  lease    waiting for the lease of catalog lake, {HELD}\n"
+        "  2026-01-02T03:04:05.500+00:00  lease    the lease of catalog lake was taken after 61.2 s, with the token 7; "
+        f"it was {HELD}, and was not renewed\n"
+        "  2026-01-02T03:04:06.000+00:00  done     s1  declare_table  lake:n.t  2.50 s\n"
+        f"  2026-01-02T03:04:09.000+00:00  LOST     the lease of catalog lake was lost: it is {HELD}\n"
+        "2026-01-02T03:04:09.000+00:00  Partial: 1 done\n"
+    )
+    assert f"REFUSED  the lease of catalog lake was not given after 75.0 s: it is {HELD}\n" in shown(REFUSED)
+    assert "the lease of catalog lake cannot be taken: PermissionDenied: no\n" in shown(UNAVAILABLE)
+
+
+@pytest.mark.parametrize("story", [LEASES, REFUSED, UNAVAILABLE])
+def test_every_format_has_the_leases(story: str) -> None:
+    read_back = journal(story)
+    runs = runs_of_journal(read_back)
+    told = [event.sentence for event in read_back.runs[0].leases]
+    assert len(told) == story.count('"lease"')
+    markdown = journal_markdown(runs, 0)
+    assert whole(markdown)
+    for made in (RENDERERS["github"](markdown), run_page("Journal", runs)):
+        page = html.unescape(re.sub("<[^>]*>", "", made))
+        assert all(sentence in page for sentence in told), page
+    (run,) = read_back.to_json()["runs"]
+    assert [e["state"] for e in run["leases"]] == [e.state for e in read_back.runs[0].leases]
+
+
+def test_many_lines_about_leases_leave_room_for_steps_and_are_counted() -> None:
+    read_back = journal(events(header(), *[lease("waiting", by=HELD)] * 5000, start("s1"), end("s1"), finish()))
+    markdown = journal_markdown(runs_of_journal(read_back), 0)
+    assert cut(markdown) == {"lease line": (4980, 5000, {"waiting": 4980})}
+    assert "declare_table" in markdown
+    assert "and 4980 lines more about leases" in run_page("Journal", runs_of_journal(read_back))
+
+
 @pytest.mark.parametrize(
     "line",
     ["", "{}", "[1]", "no", '{"event": "other"}', '{"event": "end", "step": "s1"}', '{"event":"start","step":"s1"}'],
@@ -85,6 +134,10 @@ def test_what_is_no_journal(line: str) -> None:
         end("s1", "failed", error="text"),
         start("s1") | {"object": {"kind": "View", "id": ["x"]}},
         start("s1") | {"object": None},
+        lease("taken", waited_seconds=float("nan")),
+        lease("taken", waited_seconds="long"),
+        lease("taken", token=[]),
+        {"event": "lease", "state": "taken"},
     ],
 )
 def test_a_line_that_is_odd_is_counted(event: dict[str, object]) -> None:
@@ -122,7 +175,10 @@ def test_markdown_of_a_report() -> None:
 @given(NASTY)
 def test_markdown_of_hostile_names(text: str) -> None:
     error = ERROR | {"message": text}
-    story = events(header(text, text), start("s1", text, text), end("s1", "failed", text, error=error), finish(text))
+    told = lease("waiting", text, catalog=text, by=text), lease("lost", text, why=text)
+    story = events(
+        header(text, text), *told, start("s1", text, text), end("s1", "failed", text, error=error), finish(text)
+    )
     record = journal_from(story.splitlines())
     pages = [
         journal_markdown(runs_of_journal(record), 1),
