@@ -11,6 +11,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from reconciler.catalog.known_secrets import without_secrets
 from reconciler.model.lease import Holder, Liveness
 
 PROC = Path("/proc")
@@ -24,7 +25,7 @@ def this_process(plan_id: str = "", command: str | None = None, environ: Mapping
         _user(),
         socket.gethostname() or "unknown",
         pid,
-        (_command() if command is None else command)[:_MAX_COMMAND],
+        (_command() if command is None else without_secrets(command))[:_MAX_COMMAND],
         _run_url(os.environ if environ is None else environ),
         plan_id,
         _text(PROC / "sys/kernel/random/boot_id"),
@@ -96,7 +97,7 @@ def _command() -> str:
     for word in sys.argv[1:]:
         before = words[-1] if words else ""
         hidden = before in ("--var", "--conf", "--history-option") or word.startswith(("--var=", "--conf="))
-        words.append(word.partition("=")[0] + "=..." if hidden else word)
+        words.append(word.partition("=")[0] + "=..." if hidden else without_secrets(word))
     return shlex.join(["reconciler", *words])
 
 
