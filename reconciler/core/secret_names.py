@@ -17,6 +17,16 @@ _HARMLESS = re.compile(
     re.IGNORECASE,
 )
 
+_COUNTS = re.compile(
+    r"tokeni[sz]|(^|[._-])(avg|context|max|mean|min|n|num|total)[._-]?tokens?([._-]|$)|tokens?[._-](count|length|limit)",
+    re.IGNORECASE,
+)
+
+
+def names_credential(key: str) -> bool:
+    """Of a property that others named. `primary_key` and `max_tokens` are none; when in doubt, it is one."""
+    return names_secret(f"{key}_of") and _COUNTS.search(key) is None
+
 
 def harmless_values(options: Mapping[str, str]) -> frozenset[str]:
     """Of storage options: those that say where something is, and stand in names and paths too. Not when another key
