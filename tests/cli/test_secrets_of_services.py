@@ -25,7 +25,7 @@ from reconciler.engine.redact import MASK, Redactor
 __all__ = ["oidc", "rest_adapter"]
 pytestmark = pytest.mark.slow
 
-HEADER, STORED = "HEADcanary;sec ret/4711", "STOREcanary+8899=="
+HEADER, STORED = "HEADcanary;secret/4711", "STOREcanary+8899=="
 HUMAN = ("text", "markdown", "html", "sarif", "junit")
 APPLY = ("text", "json", "markdown", "junit")
 EXACT = ("p.json",)
@@ -33,12 +33,12 @@ EXACT = ("p.json",)
 
 
 def said(exchange: Exchange, far: int) -> str:
-    """What it was sent, as it is and in base64, and `far` along, where messages are cut."""
+    """What it was sent, as it is and in base64, and again `far` along, where messages are cut."""
     headers = exchange.request.headers
     token = headers["authorization"].removeprefix("Bearer ")
     basic = base64.b64encode(f"somebody:{HEADER}".encode()).decode()
     repeated = f"{headers['authorization']} {headers['x-secret']} token={HEADER}, {basic} {token} {STORED} "
-    return repeated + "x" * (far - len(repeated) % 17) + f" {HEADER} {token}"
+    return repeated + "x" * (far - len(repeated)) + f"{HEADER}{token}"
 
 
 @dataclass
@@ -79,11 +79,11 @@ class Echo:
         self.proxy.fault(act, path="/describe", times=None)
 
     def secrets(self) -> set[str]:
-        """Of the run, with the tokens that were fetched; the beginnings and ends of each, and the base64."""
+        """Of the run, with the tokens that were fetched: every eight characters of each, and the base64."""
         tokens = {r.headers["authorization"].removeprefix("Bearer ") for r in self.proxy.seen}
         whole = {HEADER, STORED, *tokens, self.env["CREDENTIAL"].partition(":")[2]}
         basic = base64.b64encode(f"somebody:{HEADER}".encode()).decode()
-        return {part for w in whole for part in (w, w[:8], w[-8:])} | {basic[14:-4]}
+        return {w[n : n + 8] for w in whole for n in range(len(w) - 7)} | {basic[14:-4]}
 
     def check(self, *more: str) -> None:
         texts = {f"run {n}": r.out + r.err for n, r in enumerate(self.runs)}
@@ -170,12 +170,11 @@ def _show(echo: Echo) -> None:
                 assert echo.run("explain", "--report", file, "--format", how).code == 0
 
 
-@pytest.mark.parametrize("far", [20, 150, 240, 290, 560])
-@pytest.mark.parametrize("plain", [False, True], ids=["as JSON", "as text"])
+@pytest.mark.parametrize(("far", "plain"), [(0, False), (590, False), (570, False), (0, True), (288, True)])
 def test_messages(echo: Echo, far: int, plain: bool) -> None:
     """Of reading: nothing can be planned. Cut wherever it may be."""
     echo.repeats_in_errors("/list|/describe", far=far, plain=plain)
-    for how in (*HUMAN, "json")[far % 2 :: 2]:
+    for how in (*HUMAN, "json")[far % 3 :: 3]:
         for words in (("plan", "m.yaml"), ("drift", "m.yaml", "--metrics-file", "m.prom")):
             run = echo.run(*words, "--format", how, "--log-format", "json", "--log-level", "debug")
             assert (run.code, MASK in run.err) == (1, True), run.err
