@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing, nullcontext
+from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from reconciler.model.desired import CatalogSpec, Desired
     from reconciler.model.observed import Snapshot
     from reconciler.model.plan import Plan
-    from reconciler.model.report import Report
+    from reconciler.model.report import Report, StepResult
     from reconciler.model.run_record import JournalRecord
     from reconciler.model.way_back import WayBack
 
@@ -292,12 +292,21 @@ def identify(at: Session, paths: Sequence[str] = (), the_plan: Plan | None = Non
 
 
 def _cleaned(report: Report, at: Session) -> Report:
-    clean = tuple(
-        replace(r, error=replace(r.error, message=at.redactor.text(r.error.message))) if r.error else r
-        for r in report.steps
-    )
+    clean = tuple(_cleaned_result(r, at.redactor) for r in report.steps)
     leases = tuple(replace(u, holder=at.redactor.text(u.holder)) for u in report.leases)
     return replace(report, steps=clean, message=at.redactor.text(report.message), leases=leases, run=at.run)
+
+
+def _cleaned_result(result: StepResult, redactor: Redactor) -> StepResult:
+    from reconciler.render.masked import masked_step
+
+    error, place = result.error, result.location
+    return replace(
+        result,
+        step=masked_step(result.step, redactor.content),
+        error=replace(error, message=redactor.text(error.message)) if error is not None else None,
+        location=redactor.content(place) if place is not None else None,
+    )
 
 
 def _journal(the_plan: Plan, chosen: Path | None, at: Session) -> Journal:
@@ -368,10 +377,27 @@ def warn_of_literals(at: Session, where: str) -> None:
             at.say(warning)
 
 
+def learn_secrets(the_plan: Plan, source: Path, at: Session, trusted: Mapping[str, CatalogSpec] | None = None) -> None:
+    """So that a saved plan can be shown without them. Key by key: what cannot be resolved is told when its catalog is
+    opened."""
+    specs = [_spec_in(the_plan, name, source) for name in the_plan.catalogs] if trusted is None else trusted.values()
+    for spec in specs:
+        for key, value in spec.options.items():
+            with suppress(Failure):
+                at.resolved(replace(spec, options={key: value}))
+
+
+def _spec_in(the_plan: Plan, name: str, source: Path) -> CatalogSpec:
+    from reconciler.model.desired import CatalogSpec, Management
+
+    spec = the_plan.catalogs[name]
+    options = {k: v for k, v in spec.spec.items() if k not in ("type", "management")}
+    return CatalogSpec(name, spec.type, options, Management(), Source(str(source)))
+
+
 def connect_for(the_plan: Plan, source: Path, at: Session, trusted: Mapping[str, CatalogSpec] | None = None) -> None:
     """Opens what a saved plan is about, and what it only copies from; from the specs in it, or from `trusted`."""
     from reconciler.model.change import catalogs_read
-    from reconciler.model.desired import CatalogSpec, Management
 
     allowed = [s for s in the_plan.steps if s.verdict == "allowed"]
     origins = {name for s in allowed for name in catalogs_read(s.change)}
@@ -379,11 +405,9 @@ def connect_for(the_plan: Plan, source: Path, at: Session, trusted: Mapping[str,
         if trusted is not None:
             at.connect(trusted[name])
             continue
-        spec = the_plan.catalogs.get(name)
-        if spec is None:
+        if name not in the_plan.catalogs:
             raise Failure(f"{source}: the plan has steps on catalog {name} but does not describe it")
-        options = {k: v for k, v in spec.spec.items() if k not in ("type", "management")}
-        at.connect(CatalogSpec(name, spec.type, options, Management(), Source(str(source))))
+        at.connect(_spec_in(the_plan, name, source))
 
 
 def read_json(path: Path) -> object:

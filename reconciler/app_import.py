@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from reconciler.model.file_change import FileChange
 
 MOST_TOLD = 10
-_LONG = 16
-"""Credentials are longer than most words: a property whose name sounds like one is left out from here on."""
 Found = Present | Detached | Unreadable
 
 
@@ -226,7 +224,8 @@ class _Import:
             self.files.add(self._file(part), part.text, part.document is not None)
             self.unowned += part.document is not None and _owner(found) is None
         elif part.document is not None and isinstance(found, Present):
-            self.files.update(part, declared, found.state)
+            left_alone = (*declared.ignore_differences, *part.withheld)
+            self.files.update(part, replace(declared, ignore_differences=left_alone), found.state)
 
     def _file(self, part: Part) -> str:
         """Tables go where their namespace is."""
@@ -248,20 +247,11 @@ class _Import:
             self.at.say(f"note: {len(gone) - MOST_TOLD} more declared objects are not live; they stay in their files")
 
     def _rules(self) -> Rules:
-        from reconciler.core.secret_names import names_secret
         from reconciler.manifest.emit import Rules
 
         asked = app.capabilities_of(self.desired, [self.spec.name])[self.spec.name]
-
-        def property_problem(kind: str, key: str, value: str) -> str | None:
-            """Some servers put credentials among the properties."""
-            if self.at.redactor.text(value) != value:
-                return "it holds a secret"
-            if len(value) >= _LONG and names_secret(f"{key}_of"):
-                return "its name says that it is a secret"
-            return asked.property_problem(kind, key, value)  # type: ignore[arg-type]
-
-        return Rules(asked.type_problem, asked.ident_problem, property_problem, asked.schema_problem)
+        clean = self.at.redactor.content
+        return Rules(asked.type_problem, asked.ident_problem, asked.property_problem, asked.schema_problem, clean)
 
 
 def _names(snapshot: Snapshot) -> set[Ident]:

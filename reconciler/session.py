@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -9,6 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from reconciler.core.secret_names import harmless_values
 from reconciler.engine.redact import Redactor
 from reconciler.model.diagnostic import Diagnostic
 from reconciler.model.errors import CatalogError
@@ -24,6 +26,11 @@ if TYPE_CHECKING:
     from reconciler.model.run_context import RunContext
 
 DEFAULT_RETRIES = 3
+FROM_ENVIRONMENT = (
+    "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_SAS_TOKEN",
+    "AZURE_CLIENT_SECRET", "GOOGLE_SERVICE_ACCOUNT_KEY",
+)  # fmt: skip
+"""What the libraries find by themselves, and a service may repeat."""
 T = TypeVar("T")
 Say = Callable[[str], None]
 
@@ -45,9 +52,12 @@ class Failure(Exception):
         """For a report, which has no diagnostics: the first of them says what is wrong, the rest is counted."""
         errors = [d for d in self.diagnostics if d.severity == "error"]
         more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+        from reconciler.catalog.known_secrets import without_secrets
         from reconciler.render.safe_text import bounded
 
-        return f"{self.message}: {errors[0].source}: {bounded(errors[0].message)}{more}" if errors else self.message
+        if not errors:
+            return self.message
+        return f"{self.message}: {errors[0].source}: {bounded(without_secrets(errors[0].message))}{more}"
 
 
 class Refusal(Failure):
@@ -129,7 +139,8 @@ class Session:
             raise Failure(f"catalog {spec.name} cannot be opened", [where]) from error
         except CatalogError as error:
             raise self._unreachable(spec.name, error) from error
-        self.redactor.add(secrets)
+        self.redactor.add(secrets, harmless=harmless_values(options))
+        self.redactor.add(os.environ.get(name, "") for name in FROM_ENVIRONMENT)
         return options, secrets
 
     def storage_options(self, written: Mapping[str, str], where: str) -> dict[str, str]:
@@ -141,7 +152,7 @@ class Session:
             options, _ = connection_options(written)
         except ManifestError as error:
             raise Failure(f"{where}: {error.message}") from error
-        self.redactor.add(options.values())
+        self.redactor.add(options.values(), harmless=harmless_values(options))
         return options
 
     def observe(self, desired: Desired, names: Sequence[str]) -> dict[str, Snapshot]:
@@ -176,7 +187,10 @@ class Session:
         return Failure(f"catalog {name} cannot be read: {error.code.title} ({int(error.code)}): {message}")
 
     def close(self) -> None:
+        from reconciler.catalog.known_secrets import forget
+
         self._open.close()
+        forget(self.redactor)
 
 
 def options_schema(type_: str) -> Mapping[str, Any]:

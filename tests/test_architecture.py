@@ -29,12 +29,13 @@ LAYERS: dict[str, frozenset[str]] = {
     "catalog": frozenset({"model", "core"}),
     "manifest": frozenset({"model", "core"}),
     "render": frozenset({"model", "core"}),
-    "engine": frozenset({"model", "core", "catalog.base"}),
+    "engine": frozenset({"model", "core", "catalog.base", "catalog.known_secrets"}),
     "pipeline": frozenset(
         {
             "model",
             "core",
             "catalog.base",
+            "catalog.known_secrets",
             "catalog.lance_data",
             "catalog.lance_dataset",
             "catalog.lance_errors",

@@ -1,5 +1,5 @@
-"""The examples of the README and of docs/ are what the program prints. `UPDATE_README=1` writes the demo's output and the
-tables into it."""
+"""The examples of the README and of docs/ are what the program prints. `UPDATE_README=1` writes the demo's output and
+the tables into them."""
 
 from __future__ import annotations
 

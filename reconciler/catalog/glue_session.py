@@ -11,6 +11,7 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
+from reconciler.catalog.known_secrets import learned
 from reconciler.catalog.options import address, number, text
 from reconciler.model.errors import CatalogError, Code
 
@@ -53,6 +54,7 @@ def glue_client(options: Mapping[str, str], parallel: int, now: Callable[[], dat
 
         raise to_catalog_error(error, "connect to Glue", write=False) from error
     client.meta.events.register("before-parse.glue", _refuse_broken)
+    client.meta.events.register("before-send.glue", _learn)
     return client
 
 
@@ -107,6 +109,7 @@ def _with_role(source: Any, role: str, options: Mapping[str, str], now: Callable
         wanted["ExternalId"] = external
     region = text(options, "assume_role_region") or text(options, "region")
     sts = source.create_client("sts", region_name=region, config=Config(retries={"mode": "standard"}))
+    sts.meta.events.register("before-send.sts", _learn)
 
     def take_on() -> dict[str, Any]:
         try:
@@ -131,6 +134,14 @@ def _no_role(error: Exception) -> CatalogError:
     from reconciler.catalog.glue_errors import to_catalog_error
 
     return to_catalog_error(error, "the role of spec.assume_role_arn was not given", write=False)
+
+
+def _learn(request: Any, **_: Any) -> None:
+    """Of all that botocore found or was given, only a session token is sent, so only that can be repeated. A secret key
+    signs, and stays here."""
+    token = request.headers.get("X-Amz-Security-Token")
+    if token:
+        learned([token.decode() if isinstance(token, bytes) else token])
 
 
 def _refuse_broken(response_dict: Mapping[str, Any], **_: Any) -> None:

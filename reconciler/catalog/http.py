@@ -251,7 +251,7 @@ def message_of(reply: Reply) -> str:
         for key in ("message", "detail", "error_description", "Message", "error"):
             if isinstance(body.get(key), str) and body[key]:
                 return clean(body[key])
-    return clean(reply.text[:300]) if reply.text and "<" not in reply.text[:20] else ""
+    return clean(reply.text, 300) if reply.text and "<" not in reply.text[:20] else ""
 
 
 def _reply(answer: Answer) -> Reply:

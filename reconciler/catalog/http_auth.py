@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from urllib.parse import urlencode, urlsplit
 
 from reconciler.catalog.http_transport import Answer, Broken, NeverSent, Timeouts, Transport
+from reconciler.catalog.known_secrets import learned
 from reconciler.catalog.lance_errors import clean
 from reconciler.catalog.options import is_sendable, need_sendable
 from reconciler.model.errors import CatalogError, Code
@@ -117,6 +118,7 @@ class ClientCredentials:
             raise CatalogError(
                 Code.UNAUTHENTICATED, f"the access_token of {self._uri} holds a character that no HTTP header can carry"
             )
+        learned([token])
         self._token = token
         self._good_until = time.monotonic() + life * (1 - _EARLY)
 

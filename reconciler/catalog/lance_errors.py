@@ -1,7 +1,8 @@
 """Exceptions of lance, obstore and the operating system as CatalogError.
 
 pylance raises generic types, so the text decides. Text is cleaned before it is shown: no Rust source positions, no
-credentials (object stores echo request headers and URLs with signatures in their errors).
+credentials (object stores echo request headers and URLs with signatures in their errors). What is known to be secret
+goes first: what looks like a credential may be only a part of it.
 """
 
 from __future__ import annotations
@@ -11,14 +12,18 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from reconciler.catalog.known_secrets import without_secrets
 from reconciler.model.errors import CatalogError, Code
 
 _RUST_POSITION = re.compile(r",?\s*(?:at )?/?(?:[\w.+-]+/)+[\w.-]+\.rs:\d+(?::\d+)?")
 _SIGNED_QUERY = re.compile(r"\?[^\s\"']*(?:X-Amz-|sig=|Signature=)[^\s\"']*")
 _CREDENTIAL = re.compile(
     r"(?i)((?:secret|token|password|credential|access_?key(?:_?id)?|account_?key|authorization|api_?key|sas)[\w-]*"
-    r"[\"']?\s*[:=]\s*)(\"[^\"]*\"|'[^']*'|[^\s,;})\]]+)"
+    r"[\"']?\s*[:=]\s*)(\"[^\"]*\"|'[^']*'|(?:bearer|basic)\s+[^\s\"'})\]]+|[^\s,;})\]]+)"
 )
+_SCHEME = re.compile(r"(?i)\b(bearer|basic)\s+(?=[^\s\"']*\d)[^\s\"'})\]]{8,}")
+"""A header without its name. Words of a sentence ("Basic authentication") have no digits."""
+_LONGEST = 600
 _DEBUG_TAIL = re.compile(r"\s*(?:Debug source:|stack backtrace:).*", re.DOTALL)
 _XML = re.compile(r"<(AWSAccessKeyId|StringToSign|SignatureProvided|CanonicalRequest|RequestId|HostId)>.*?</\1>", re.S)
 
@@ -64,15 +69,17 @@ _ERRNO = {
 }
 
 
-def clean(text: str) -> str:
-    """One line without Rust positions and without anything that looks like a credential."""
-    text = _DEBUG_TAIL.sub("", text)
+def clean(text: str, longest: int = _LONGEST) -> str:
+    """One line without Rust positions, without what is known to be secret and what looks like a credential; cut last,
+    because half a secret is past knowing."""
+    text = _DEBUG_TAIL.sub("", without_secrets(text))
     text = _XML.sub("", text)
     text = _SIGNED_QUERY.sub("?…", text)
     text = _CREDENTIAL.sub(r"\1***", text)
+    text = _SCHEME.sub(r"\1 ***", text)
     text = _RUST_POSITION.sub("", text)
     text = " ".join(text.split())
-    return text if len(text) <= 600 else text[:600] + " …"
+    return text if len(text) <= longest else text[:longest] + " …"
 
 
 def is_conflict(error: BaseException) -> bool:

@@ -15,6 +15,7 @@ from reconciler.cli.requests import planned, reading, spark
 from reconciler.cli.written_files import refuse_clashes
 from reconciler.model.report import Outcome, Report
 from reconciler.render import text
+from reconciler.render.masked import masked_plan
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
@@ -75,14 +76,17 @@ def _applied(args: argparse.Namespace, out: Output, file: ReportFile) -> Report:
     if args.plan is not None:
         app.identify(out.session, the_plan=made)
     trusted = app_trust.catalogs_for(made, Path(args.plan), reading(args)) if args.plan and args.catalogs_from else None
+    if args.plan is not None:
+        app.learn_secrets(made, Path(args.plan), out.session, trusted)
+    shown = masked_plan(made, out.redactor.content)
     if args.format == "text":
-        out.result(text.plan_text(made, out.color, width=out.width))
+        out.result(text.plan_text(shown, out.color, width=out.width))
     if args.reviewed is not None:
         app_trust.check_reviewed(made, Path(args.reviewed))
     if not args.yes and made.refused is None and any(s.verdict == "allowed" for s in made.steps):
         if args.format != "text":
-            out.say(text.plan_text(made).rstrip("\n"))
-        confirm(made, out)
+            out.say(text.plan_text(shown).rstrip("\n"))
+        confirm(shown, out)
     if args.plan is not None and made.refused is None:
         app.connect_for(made, Path(args.plan), out.session, trusted)
     journal = Path(args.journal) if args.journal else None

@@ -15,14 +15,17 @@ from reconciler.model.diagnostic import Diagnostic
 from reconciler.model.plan import Plan
 from reconciler.model.run_record import JournalRecord
 from reconciler.render import as_json, text
+from reconciler.render.masked import masked_plan, secret_warning
 from reconciler.render.safe_text import safe
 
 
 def plan_as(made: Plan, how: str, out: Output, title: str = text.NO_CHANGES) -> str:
     drift = title == text.DRIFT
+    if how == "json":
+        exactly(made, "the plan as JSON", out)
+        return as_json.plan_json(made)
+    made = masked_plan(made, out.redactor.content)
     match how:
-        case "json":
-            return as_json.plan_json(made)
         case "markdown":
             from reconciler.render.markdown import plan_markdown
 
@@ -40,6 +43,12 @@ def plan_as(made: Plan, how: str, out: Output, title: str = text.NO_CHANGES) -> 
 
             return plan_page(made, title)
     return text.plan_text(made, out.color, title, out.width)
+
+
+def exactly(made: Plan, where: str, out: Output) -> None:
+    """What is written there cannot be masked, or it would be another plan: whoever keeps it is told."""
+    if warning := secret_warning(made, where, out.redactor.content):
+        out.say(warning)
 
 
 def report_as(report: Any, how: str, source: Path, who: bool = False) -> str:

@@ -92,11 +92,12 @@ class Output:
             self._log.tell(level, "run_ended", f"{run.command}: {run.outcome}, exit code {code}", told)
 
     def diagnostics(self, found: Sequence[Diagnostic]) -> None:
-        self.told += map(self.cleaned, found)
+        found = [self.cleaned(d) for d in found]
+        self.told += found
         errors = [d for d in found if d.severity == "error"]
         self.ending.problems += [f"{d.source}: {bounded(d.message)} [{d.code}]; {bounded(d.hint)}" for d in errors]
         if self._log is None:
-            _put(sys.stderr, self.redactor.text(diagnostics_text(found)))
+            _put(sys.stderr, diagnostics_text(found))
             return
         for one in found:
             fields = {k: v for k, v in one.to_json().items() if k not in ("severity", "message")}

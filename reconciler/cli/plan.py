@@ -7,7 +7,7 @@ from pathlib import Path
 
 from reconciler import app
 from reconciler.cli.exits import CHANGES, OK, REFUSED
-from reconciler.cli.formats import documented, plan_as
+from reconciler.cli.formats import documented, exactly, plan_as
 from reconciler.cli.output import Output
 from reconciler.cli.requests import planned
 from reconciler.cli.written_files import refuse_clashes
@@ -21,6 +21,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         if args.output is not None:
             app.write_file(Path(args.output), as_json.plan_json(made))
             app.warn_of_literals(out.session, args.output)
+            exactly(made, args.output, out)
     out.result(plan_as(made, args.format, out))
     if made.refused_by_policy is not None:
         return REFUSED

@@ -8,6 +8,7 @@ from reconciler.cli.exits import OK
 from reconciler.cli.output import Output
 from reconciler.cli.requests import request
 from reconciler.render import as_json
+from reconciler.render.masked import masked
 from reconciler.render.status import status_markdown, status_text
 from reconciler.verbs.status import status
 
@@ -15,9 +16,10 @@ from reconciler.verbs.status import status
 def run(args: argparse.Namespace, out: Output) -> int:
     found, warnings = status(request(args), out.session)
     out.diagnostics(warnings)
+    found = masked(found, out.redactor.content)
     if args.format == "json":
         shown = as_json.dumped(found.to_json())
     else:
         shown = status_markdown(found) if args.format == "markdown" else status_text(found)
-    out.result(out.redactor.text(shown))
+    out.result(shown)
     return OK

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 _SECRET = re.compile(
     r"secret|passw|passphrase|token|credential"
@@ -10,6 +11,28 @@ _SECRET = re.compile(
     r"|(^|[._-])(pwd|sas)([._-]|$)",
     re.IGNORECASE,
 )
+
+_HARMLESS = re.compile(
+    r"(^|[._])(region|endpoint|endpoint_url|bucket|bucket_name|container_name|account_name|project|timeout)$",
+    re.IGNORECASE,
+)
+
+_COUNTS = re.compile(
+    r"tokeni[sz]|(^|[._-])(avg|context|max|mean|min|n|num|total)[._-]?tokens?([._-]|$)|tokens?[._-](count|length|limit)",
+    re.IGNORECASE,
+)
+
+
+def names_credential(key: str) -> bool:
+    """Of a property that others named. `primary_key` and `max_tokens` are none; when in doubt, it is one."""
+    return names_secret(f"{key}_of") and _COUNTS.search(key) is None
+
+
+def harmless_values(options: Mapping[str, str]) -> frozenset[str]:
+    """Of storage options: those that say where something is, and stand in names and paths too. Not when another key
+    has the same value, nor with a user in an address."""
+    where = {key for key in options if _HARMLESS.search(key) and "@" not in options[key]}
+    return frozenset({options[key] for key in where} - {options[key] for key in options.keys() - where})
 
 
 def names_secret(key: str) -> bool:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from reconciler.catalog.known_secrets import without_secrets
 from reconciler.engine.run_origin import run_origin
 from reconciler.model.lease import Holder, Liveness
 
@@ -22,7 +23,7 @@ def this_process(plan_id: str = "", command: str = "", environ: Mapping[str, str
         origin.user,
         origin.host,
         pid,
-        command[:_MAX_COMMAND],
+        without_secrets(command)[:_MAX_COMMAND],
         origin.url or "",
         plan_id,
         _text(PROC / "sys/kernel/random/boot_id"),

@@ -6,6 +6,7 @@ under our control, so every text passes through here as well.
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import logging
@@ -15,34 +16,51 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from urllib.parse import quote, unquote, urlsplit
 
+from reconciler.catalog.known_secrets import listen
 from reconciler.model.desired import CatalogSpec
 from reconciler.model.plan import Json
 
 MASK = "***"
 SHORTEST = 4
 """Shorter values are words like `1` or `on`: hiding them would garble every text and protect nothing."""
+LONG = 8
+"""From here on the base64 of a secret is long enough not to be part of anything else."""
 PLAIN = re.compile(r"true|false|none|null|[0-9.]{1,6}", re.IGNORECASE)
 
 
 class Redactor:
-    """Thread-safe. Knows the secrets of all catalogs connected so far."""
+    """Thread-safe. Knows the secrets of all catalogs connected so far, and what they learn."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._lock = threading.Lock()
-        self._forms: frozenset[str] = frozenset()
+        self._secrets: frozenset[str] = frozenset()
+        self._open: frozenset[str] = frozenset()
         self._pattern: re.Pattern[str] | None = None
+        self._content_pattern: re.Pattern[str] | None = None
         self.add(secrets)
+        listen(self)
 
-    def add(self, secrets: Iterable[str]) -> None:
-        forms = {form for secret in secrets if _worth_hiding(secret) for form in _forms(secret)}
+    def add(self, secrets: Iterable[str], harmless: Iterable[str] = ()) -> None:
+        """`harmless`: those that are taken out of messages only, such as a region. A value that was added without being
+        called so stays a secret everywhere."""
+        found, harmless = frozenset(filter(_worth_hiding, secrets)), frozenset(harmless)
         with self._lock:
-            self._forms |= forms
-            # Longest first: a secret that starts with another one is hidden whole.
-            ordered = sorted(self._forms, key=lambda s: (-len(s), s))
-            self._pattern = re.compile("|".join(map(re.escape, ordered))) if ordered else None
+            openly = (self._open | (harmless - self._secrets)) - (found - harmless)
+            if found <= self._secrets and openly == self._open:
+                return
+            self._secrets |= found
+            self._open = openly
+            self._pattern = _pattern(self._secrets)
+            self._content_pattern = _pattern(self._secrets - openly)
 
     def text(self, text: str) -> str:
+        """For messages, which come from services and libraries."""
         pattern = self._pattern
+        return without_userinfo(pattern.sub(MASK, text) if pattern is not None else text)
+
+    def content(self, text: str) -> str:
+        """For names and values, which people chose: a bucket may well be named after its region."""
+        pattern = self._content_pattern
         return without_userinfo(pattern.sub(MASK, text) if pattern is not None else text)
 
     def value(self, value: Json) -> Json:
@@ -89,13 +107,19 @@ class RedactingFormatter(logging.Formatter):
         return self._redactor.text(super().format(record))
 
 
+def _pattern(secrets: Iterable[str]) -> re.Pattern[str] | None:
+    """Longest first: a secret that starts with another one is hidden whole."""
+    forms = sorted({form for secret in secrets for form in _forms(secret)}, key=lambda s: (-len(s), s))
+    return re.compile("|".join(map(re.escape, forms))) if forms else None
+
+
 def _worth_hiding(secret: str) -> bool:
     return len(secret) >= SHORTEST and PLAIN.fullmatch(secret) is None
 
 
 def _forms(secret: str) -> set[str]:
-    """As it is, and as it looks in a URL, in JSON and in a Python repr; each line of a multi-line one and the password
-    in a URL too."""
+    """As it is, and as it looks in a URL, in JSON, in a Python repr and in base64; each line of a multi-line one and
+    the password in a URL too."""
     forms = {
         secret,
         secret.strip(),
@@ -108,7 +132,21 @@ def _forms(secret: str) -> set[str]:
     with contextlib.suppress(ValueError):
         password = urlsplit(secret).password or ""
         forms |= {password, unquote(password)}
-    return {f for f in forms if len(f) >= SHORTEST}
+    return {f for f in forms | _in_base64(secret) if len(f) >= SHORTEST}
+
+
+def _in_base64(secret: str) -> set[str]:
+    """Alone, and after something else, as in a Basic header (`user:secret`): base64 takes three bytes at a time, so
+    there are three ways. The characters at the ends depend on the neighbours and stay."""
+    data = secret.encode("utf-8", "surrogatepass")
+    if len(data) < LONG:
+        return set()
+    forms = {base64.b64encode(data).decode()}
+    for before in range(3):
+        whole = base64.b64encode(bytes(before) + data).decode().rstrip("=")
+        end = (before + len(data)) * 8 // 6
+        forms.add(whole[(before * 8 + 5) // 6 : end])
+    return forms | {form.replace("+", "-").replace("/", "_") for form in forms}
 
 
 _REFERENCES = re.compile(r"(\$\{(env|file):[^}:]+\})+")

@@ -6,6 +6,7 @@ and our own marks are not emitted, except `protect: true`.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
@@ -14,6 +15,7 @@ from reconciler.core.uris import holds_userinfo, place_of
 from reconciler.manifest.columns import Columns
 from reconciler.manifest.convert import convert
 from reconciler.manifest.emit_columns import Doc, column
+from reconciler.manifest.emit_secrets import Clean, Secrets, with_references
 from reconciler.manifest.index_rules import check_indexes
 from reconciler.manifest.problem import Problem
 from reconciler.manifest.schema_check import accepts
@@ -53,10 +55,16 @@ class Part:
     document: Doc | None = None
     """Before `${` in values is escaped; None when it cannot be written, and the comments say why."""
     warnings: tuple[str, ...] = ()
+    withheld: tuple[str, ...] = ()
+    """Paths of `ignoreDifferences`: what is live there is secret, and whatever a manifest says there stays."""
+    references: tuple[str, ...] = ()
+    """Values of the document that are not to be escaped."""
 
     @property
     def text(self) -> str:
-        return self.comments + (as_block(escaped(self.document)) if self.document is not None else "")
+        if self.document is None:
+            return self.comments
+        return self.comments + as_block(with_references(escaped(self.document), self.references))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +116,8 @@ class Rules:
     ident_problem: IdentProblem
     property_problem: PropertyProblem
     schema_problem: SchemaProblem
+    clean: Clean | None = None
+    """Takes out what is known to be secret. Not the backend's. None: everything may be written."""
 
 
 def objects(catalog: str, snapshot: Snapshot, rules: Rules) -> Iterator[Part]:
@@ -138,6 +148,8 @@ class _Writer:
         self.ident_problem = rules.ident_problem
         self.property_problem = rules.property_problem
         self.schema_problem = rules.schema_problem
+        self.clean = rules.clean or str
+        self.secrets = Secrets(catalog, rules.clean)
         self.used: set[str] = set()
 
     def object(
@@ -145,23 +157,35 @@ class _Writer:
     ) -> Part:
         name = f"{kind.lower()} {dotted(ident)}"
         if isinstance(found, Unreadable):
-            return _missing(kind, ident, f"{name} could not be read: {found.code.title}: {found.message}")
+            return self._missing(kind, ident, f"{name} could not be read: {found.code.title}: {found.message}")
         if isinstance(found, Detached):
-            return Part(kind, ident, _comment(f"{name} is not in the catalog; its data is at {found.location}"))
-        notes = _Notes()
-        state = found.state
+            told = f"{name} is not in the catalog; its data is at {found.location}"
+            return Part(kind, ident, _comment(self.clean(told)))
+        state, withheld = self.secrets.taken_out(ident, found.state)
+        notes = _Notes(withheld.notes)
         spec = self._common_spec(kind, state, notes)
         if location is not None:
             self._location(location, spec, notes)
         if isinstance(state, TableState):
             self._table_spec(state, spec, notes)
+        if withheld.ignored:
+            spec["ignoreDifferences"] = sorted(set(withheld.ignored))
         document = _document(kind, self.catalog, ident, spec)
-        reason = self.ident_problem(kind, ident) or _why_not(document)
+        reason = self.ident_problem(kind, ident) or self._secret_name(document) or _why_not(document)
         if reason is not None:
-            return _missing(kind, ident, f"{name} cannot be written as a manifest: {reason}")
-        warnings = tuple(_line(f"{name}: {n}") for n in notes.warnings)
+            return self._missing(kind, ident, f"{name} cannot be written as a manifest: {reason}")
+        warnings = tuple(_line(self.clean(f"{name}: {n}")) for n in notes.warnings)
         comments = "".join(f"{name}: {n}\n" for n in (*notes.warnings, *notes.remarks))
-        return Part(kind, ident, _comment(comments), document, warnings)
+        kept_back = (tuple(withheld.paths), tuple(withheld.references))
+        return Part(kind, ident, _comment(self.clean(comments)), document, warnings, *kept_back)
+
+    def _missing(self, kind: Kind, ident: Ident, text: str) -> Part:
+        text = self.clean(text)
+        return Part(kind, ident, _comment(text), None, (_line(text),))
+
+    def _secret_name(self, value: Doc) -> str | None:
+        text = json.dumps(value, ensure_ascii=False)
+        return "a name or comment in it holds a secret" if self.clean(text) != text else None
 
     def _common_spec(self, kind: Kind, state: NamespaceState | TableState, notes: _Notes) -> Doc:
         spec: Doc = {}
@@ -182,6 +206,8 @@ class _Writer:
         """Once per place: two tables of a catalog at one place would make the file invalid."""
         if holds_userinfo(location):
             notes.warnings.append("the location is left out: it holds a user name or a password")
+        elif self.clean(location) != location:
+            notes.warnings.append("the location is left out: it holds a secret")
         elif place_of(location) in self.used:
             notes.warnings.append("the location is left out: another table has the same")
         else:
@@ -229,11 +255,7 @@ class _Writer:
     def _column_problem(self, field: Field, doc: Doc) -> str | None:
         if not field.name:
             return "it has no name"
-        return self.type_problem(field.type) or _why_not(_probe({"schema": [doc]}))
-
-
-def _missing(kind: Kind, ident: Ident, text: str) -> Part:
-    return Part(kind, ident, _comment(text), None, (_line(text),))
+        return self.type_problem(field.type) or self._secret_name(doc) or _why_not(_probe({"schema": [doc]}))
 
 
 @dataclass(slots=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 from reconciler.manifest.columns import Columns
 from reconciler.manifest.convert import convert
 from reconciler.manifest.emit import Part
+from reconciler.manifest.emit_secrets import edits_with_references
 from reconciler.manifest.import_edits import edits_for
 from reconciler.manifest.sheet import Sheet
 from reconciler.manifest.yaml_edit import CannotEdit
@@ -87,7 +88,8 @@ class ImportedFiles:
         if isinstance(sheet, CannotEdit):
             raise sheet
         assert part.document is not None
-        sheet.edit(at, edits_for(declared, live, wanted, part.document, sheet.value(at)))
+        edits = edits_for(declared, live, wanted, part.document, sheet.value(at))
+        sheet.edit(at, edits_with_references(edits, part.references))
 
     def _sheet(self, file: str) -> Sheet | CannotEdit:
         if file not in self._sheets:

@@ -10,12 +10,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from reconciler.catalog.known_secrets import without_secrets
 from reconciler.core.uris import place_of
 from reconciler.pipeline.file_reader import is_local, local_path, stamp_of
 
 
 class SourceError(Exception):
     """The source cannot be listed. The message says why and never holds a storage option."""
+
+
+def first_words(error: BaseException) -> str:
+    """Of what a library says. Cut last: half a secret is past knowing."""
+    return next(iter(without_secrets(str(error)).splitlines()), type(error).__name__)[:300]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +108,7 @@ def _in_bucket(path: str, url: str, store: Any, base: str, pattern: re.Pattern[s
         one = _head(store, base) if base and pattern is None else None
         every = [found for page in obstore.list(store, base or None) for found in page]
     except (BaseError, OSError) as error:
-        raise SourceError(f"{path}: it cannot be listed: {next(iter(str(error).splitlines()), '')[:300]}") from error
+        raise SourceError(f"{path}: it cannot be listed: {first_words(error)}") from error
     if one is not None and (one["size"] or not every):
         yield _object(url, one, one["path"].rpartition("/")[2])
         return

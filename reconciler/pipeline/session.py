@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from reconciler.catalog.known_secrets import without_secrets
 from reconciler.model.spark import SparkOptions
 
 __all__ = ["DEFAULT_MASTER", "GaveUp", "SparkError", "SparkOptions", "first_line", "missing", "session"]
@@ -190,7 +191,7 @@ def _output_in(log: Path) -> Iterator[None]:
 
 def _last_lines(log: Path) -> str:
     """In one line, without stacks, and without what we ourselves said meanwhile."""
-    lines = log.read_text("utf-8", "replace").splitlines() if log.exists() else []
+    lines = without_secrets(log.read_text("utf-8", "replace")).splitlines() if log.exists() else []
     told = [line.strip() for line in lines if line.strip() and not _NOT_TOLD.match(line)]
     return "".join(f"; {line[:_LOG_LENGTH]}" for line in told[-_LOG_LINES:])
 

@@ -18,7 +18,7 @@ from reconciler.catalog.storage_objects import connect
 from reconciler.model.data import FILE_FORMATS
 from reconciler.model.errors import CatalogError
 from reconciler.pipeline.file_reader import FileError, schema_of
-from reconciler.pipeline.listing import Found, SourceError, listed
+from reconciler.pipeline.listing import Found, SourceError, first_words, listed
 
 STORAGE = "storage."
 Source = Mapping[str, Any]
@@ -131,7 +131,7 @@ def _dataset(source: Source, storage_options: Mapping[str, str], version: int | 
         return lance.dataset(uri, version=version, storage_options=dict(storage_options) or None)
     except (ValueError, OSError, RuntimeError) as error:
         what = f" at version {version}" if version is not None else ""
-        raise SourceError(f"{uri}: there is no Lance table{what} that can be read: {_line(error)}") from error
+        raise SourceError(f"{uri}: there is no Lance table{what} that can be read: {first_words(error)}") from error
 
 
 def _delta(source: Source, storage_options: Mapping[str, str]) -> Listing:
@@ -162,7 +162,3 @@ def _stated(source: Source) -> Listing:
 def digest(value: Any) -> str:
     text = json.dumps(value, sort_keys=True, separators=(",", ":"))
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
-
-
-def _line(error: BaseException) -> str:
-    return next(iter(str(error).splitlines()), type(error).__name__)[:300]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from reconciler.model.ident import ObjectKey, dotted
 from reconciler.model.plan import Summary
 from reconciler.model.run_context import AppliedBy
 from reconciler.model.status import CatalogStatus, FleetStatus, Pending
+from reconciler.render.safe_markdown import code, header, prose, row
 from reconciler.render.safe_text import bounded, safe
 
 MOST = 20
@@ -81,33 +81,26 @@ def _count(number: int, noun: str) -> str:
 
 
 def status_markdown(found: FleetStatus) -> str:
-    head = "| Catalog | Live | Ours | Pending | Orphans | Not ours yet | Complete | Last applied |\n"
+    names = ("Catalog", "Live", "Ours", "Pending", "Orphans", "Not ours yet", "Complete", "Last applied")
     rows = "".join(_row(c) for c in found.catalogs)
-    details = "".join(_details(c) for c in found.catalogs)
-    return f"## Status\n\n{head}|{'---|' * 8}\n{rows}{details}"
+    return f"## Status\n\n{header(*names)}{rows}{''.join(_details(c) for c in found.catalogs)}"
 
 
 def _row(c: CatalogStatus) -> str:
+    """Names and values come from others: they are code, or plain words."""
     facts = dict(_facts(c))
-    cells = [
-        c.name, facts["Live"], facts["Ours"], facts["Pending"], str(len(c.orphans)), str(len(c.unowned)),
-        "yes" if c.complete else "no", facts["Last applied"],
-    ]  # fmt: skip
-    return f"| {' | '.join(_cell(cell) for cell in cells)} |\n"
+    counts = (str(len(c.orphans)), str(len(c.unowned)), "yes" if c.complete else "no")
+    return row(code(c.name), facts["Live"], facts["Ours"], facts["Pending"], *counts, prose(facts["Last applied"]))
 
 
 def _details(c: CatalogStatus) -> str:
-    out = ""
+    out = "" if c.complete else _list(c, "Incomplete", [prose(p) for p in c.problems])
     for title, lines in _lists(c):
-        shown = "".join(f"- {_cell(line)}\n" for line in lines[:MOST])
-        more = f"- and {len(lines) - MOST} more\n" if len(lines) > MOST else ""
-        out += f"\n**{_cell(c.name)}: {_cell(title)}**\n\n{shown}{more}"
+        out += _list(c, title, [prose(line) for line in lines])
     return out
 
 
-_MARKUP = re.compile(r"[\\`*_{}\[\]<>()#+!|~@&$:.-]")
-
-
-def _cell(text: str) -> str:
-    """One line in which nothing is markup, a link or a mention: names and values come from others."""
-    return _MARKUP.sub(lambda m: f"&#{ord(m.group())};", safe(text))
+def _list(c: CatalogStatus, title: str, lines: Sequence[str]) -> str:
+    shown = "".join(f"- {line}\n" for line in lines[:MOST])
+    more = f"- and {len(lines) - MOST} more\n" if len(lines) > MOST else ""
+    return f"\n**Catalog {code(c.name)}: {title}**\n\n{shown}{more}"

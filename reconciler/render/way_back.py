@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from reconciler.model.way_back import WayBack
 from reconciler.render.as_json import dumped
 from reconciler.render.explained import WIDTH
+from reconciler.render.safe_markdown import code
 from reconciler.render.safe_text import safe
 
 _KEEP_IN_MIND = (
@@ -25,14 +26,16 @@ def ways_back_as(ways: Sequence[WayBack], how: str) -> str:
 
 
 def _lines(way: WayBack, markdown: bool) -> Iterator[str]:
-    title = f"{safe(way.step)} {safe(way.action)} of {safe(str(way.key))}: {safe(way.status)}"
+    shown = code if markdown else safe
+    title = f"{shown(way.step)} {shown(way.action)} of {shown(str(way.key))}: {shown(way.status)}"
     yield f"## {title}" if markdown else title
     yield ""
     if way.restore is None or way.give_up is None:
         yield _without(way)
         return
-    after = f"; the step made version {way.version_after}" if way.version_after is not None else ""
-    yield f"Version {way.version_before} of the dataset has the tag {safe(way.tag or '')}{after}."
+    before, after = shown(str(way.version_before)), shown(str(way.version_after))
+    made = f"; the step made version {after}" if way.version_after is not None else ""
+    yield f"Version {before} of the dataset has the tag {shown(way.tag or '')}{made}."
     if way.location is None:
         yield "This report does not say where the dataset is: LOCATION is the table's location in the catalog."
     yield ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,10 +11,11 @@ from urllib.parse import parse_qs
 import pytest
 from catalog.glue_support import Account, account, glue_client, glue_server, scanned
 from servers.moto import Moto
-from servers.proxy import Proxy, answer
+from servers.proxy import Exchange, Proxy, answer
 
 from reconciler.catalog.glue import connect
 from reconciler.catalog.glue_session import glue_client as make_client
+from reconciler.engine.redact import Redactor
 from reconciler.model.errors import CatalogError, Code
 
 __all__ = ["account", "glue_client", "glue_server"]
@@ -202,3 +204,26 @@ def test_secrets_are_in_no_error(account: Account) -> None:
         scanned(connect(bare(account, region="us-east-1", **keys)))
     assert caught.value.code is Code.UNAUTHENTICATED
     assert "canary" not in str(caught.value).lower()
+
+
+@pytest.mark.slow
+def test_the_token_of_a_role_is_a_secret_before_it_is_sent(account: Account, sts: Proxy) -> None:
+    """Nobody wrote it into a manifest, and the service may repeat it in its message."""
+    redactor = Redactor()
+    keys = {"access_key_id": "AKIASOURCE", "secret_access_key": "s", "session_token": "source-canary", **OF_ROLE}
+    with Proxy(account.server.endpoint) as proxy:
+        proxy.fault(_echo)
+        with pytest.raises(CatalogError) as caught:
+            scanned(connect({"endpoint": proxy.endpoint, **keys}))
+        token = proxy.seen[0].headers["x-amz-security-token"]
+    assert len(token) > 16
+    assert "you are ***" in caught.value.message
+    assert redactor.text(f"{token} source-canary") == "*** ***"
+
+
+OF_ROLE = {"assume_role_arn": ROLE, "region": "us-east-1"}
+
+
+async def _echo(exchange: Exchange) -> None:
+    said = json.dumps({"__type": "AccessDeniedException", "Message": exchange.request.headers["x-amz-security-token"]})
+    await answer(400, said.replace('"Message": "', '"Message": "you are '))(exchange)

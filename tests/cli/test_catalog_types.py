@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -14,6 +15,7 @@ from urllib.parse import parse_qsl
 import pytest
 from cli_runs import environment, namespace, process, reconciler, table, write
 
+from reconciler.catalog import lance_errors
 from reconciler.engine.redact import Redactor
 
 _SESSION = "x-amz-security-token"
@@ -93,7 +95,8 @@ def test_a_server_that_repeats_what_it_was_sent(tmp_path: Path, parrot: str, cas
     assert f"Check the endpoint in {address}, the network, and the credentials in {min(SPOKEN[case][2])}" in run.err
     assert CANARY not in run.out + run.err
     if literal:
-        with patch.object(Redactor, "text", lambda self, text: text):
+        nothing = re.compile(r"(?!)()")  # A bearer token is known by its looks too.
+        with patch.object(Redactor, "text", lambda self, text: text), patch.object(lance_errors, "_SCHEME", nothing):
             blind = reconciler(tmp_path, "plan", file, *loud)
         assert CANARY in blind.err, "the server does repeat it"
 
