@@ -27,9 +27,10 @@ LAYERS: dict[str, frozenset[str]] = {
     "model": frozenset(),
     "core": frozenset({"model"}),
     "catalog": frozenset({"model", "core"}),
-    "manifest": frozenset({"model", "core"}),
+    "git_process": frozenset(),
+    "manifest": frozenset({"model", "core", "git_process"}),
     "render": frozenset({"model", "core"}),
-    "engine": frozenset({"model", "core", "catalog.base"}),
+    "engine": frozenset({"model", "core", "catalog.base", "git_process"}),
     "pipeline": frozenset(
         {
             "model",
