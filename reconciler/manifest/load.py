@@ -84,7 +84,7 @@ def load(
             base = _Loader(Resolver(variables, environ, limits=Limits(resolve=limits.resolve)), plugins)
             _read(base, catalogs_from, environment)
             base.finish()
-        read = _read(loader, paths, environment, inside=base is not None)
+        read = _read(loader, paths, environment, inside=None if base is None else paths)
         loader.finish()
         if base is not None:
             loader.take_catalogs(base, ", ".join(catalogs_from))
@@ -116,7 +116,7 @@ def _limited(loaded: Loaded, loader: _Loader, revision: str, read: Read) -> Load
     return replace(loaded, changed=affected(changes, loaded.desired, loader.uses, loader.prepared.defaults))
 
 
-def _read(loader: _Loader, paths: Sequence[str], environment: str, inside: bool = False) -> Read:
+def _read(loader: _Loader, paths: Sequence[str], environment: str, inside: Sequence[str] | None = None) -> Read:
     overlays: list[str] = []
     base = _opened(files.find(paths, loader.diagnostics, overlays, inside), loader)
     changes = None
