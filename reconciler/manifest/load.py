@@ -84,10 +84,12 @@ def load(
             base = _Loader(Resolver(variables, environ, limits=Limits(resolve=limits.resolve)), plugins)
             _read(base, catalogs_from, environment)
             base.finish()
+            base.check_defaults()
         read = _read(loader, paths, environment, inside=None if base is None else paths)
         loader.finish()
         if base is not None:
             loader.take_catalogs(base, ", ".join(catalogs_from))
+        loader.check_defaults()
         loaded = _checked(loader, paths, capabilities_of, sql_problems)
         return _limited(loaded, loader, changed_since, read) if changed_since and paths else loaded
 
@@ -230,6 +232,9 @@ class _Loader:
                 self._document(sink, document, True)
             overlay.incomplete |= not self.whole
             overlay.tell()
+
+    def check_defaults(self) -> None:
+        """Once it is known which catalogs there are."""
         if self.prepared.defaults:
             self.prepared.defaults.tell({*self.registry.catalogs, *self.registry.broken_catalogs}, self.whole)
 

@@ -294,3 +294,17 @@ def test_a_path_that_a_pull_request_made_a_link(folder: Path, given: str, monkey
     (folder / "pr").symlink_to("real")
     found = load([path], environ={"TOKEN": "x"}, **from_base)  # type: ignore[arg-type]
     assert found.diagnostics == [], "one that stays where it is does no harm"
+
+
+DEFAULTS = (
+    "apiVersion: reconciler.lance/v1\nkind: Defaults\nmetadata: {catalog: %s}\nspec: {match: [t], properties: {a: b}}\n"
+)
+
+
+def test_defaults_for_a_catalog_that_is_only_there(folder: Path) -> None:
+    put(folder, "pr/all.yaml", table("t"), DEFAULTS % "lake")
+    found = read(folder)
+    assert found.diagnostics == []
+    assert found.desired.tables["lake"]["t",].properties == {"a": "b"}
+    put(folder, "pr/all.yaml", table("t"), DEFAULTS % "lkae")
+    assert codes(read(folder)) == ["M402"]
