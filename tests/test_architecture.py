@@ -27,9 +27,10 @@ LAYERS: dict[str, frozenset[str]] = {
     "model": frozenset(),
     "core": frozenset({"model"}),
     "catalog": frozenset({"model", "core"}),
-    "manifest": frozenset({"model", "core"}),
+    "git_process": frozenset(),
+    "manifest": frozenset({"model", "core", "git_process"}),
     "render": frozenset({"model", "core"}),
-    "engine": frozenset({"model", "core", "catalog.base", "catalog.known_secrets"}),
+    "engine": frozenset({"model", "core", "catalog.base", "catalog.known_secrets", "git_process"}),
     "pipeline": frozenset(
         {
             "model",

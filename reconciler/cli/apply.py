@@ -73,10 +73,9 @@ def _no_plan(args: argparse.Namespace, file: ReportFile, outcome: Outcome, messa
 def _applied(args: argparse.Namespace, out: Output, file: ReportFile) -> Report:
     made = app.plan_to_apply(Path(args.plan)) if args.plan is not None else planned(args, out)
     out.made(made)
-    if args.plan is not None:
-        app.identify(out.session, the_plan=made)
     trusted = app_trust.catalogs_for(made, Path(args.plan), reading(args)) if args.plan and args.catalogs_from else None
-    if args.plan is not None:
+    if args.plan is not None:  # Not before the file is trusted: it names the folders that git is asked about.
+        app.identify(out.session, the_plan=made)
         app.learn_secrets(made, Path(args.plan), out.session, trusted)
     shown = masked_plan(made, out.redactor.content)
     if args.format == "text":

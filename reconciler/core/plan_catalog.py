@@ -29,7 +29,7 @@ from reconciler.model.desired import CatalogSpec, DesiredNamespace, DesiredObjec
 from reconciler.model.diagnostic import Diagnostic
 from reconciler.model.ident import Ident, Kind, ObjectKey, dotted, parent
 from reconciler.model.observed import Absent, Detached, Finding, Present, Snapshot, Unreadable
-from reconciler.model.plan import INCOMPLETE, RENAME_CONFLICT, TWO_APPLIES, UNREADABLE
+from reconciler.model.plan import INCOMPLETE, RENAME_CONFLICT, STRANGE_LOCATION, TWO_APPLIES, UNREADABLE
 from reconciler.model.state import Marks
 
 
@@ -199,8 +199,10 @@ class _Planner:
             other = "table" if kind == "Namespace" else "namespace"
             reason = f"a {other} of this name is there: remove it in one apply, create this in the next"
             return Absent(), Block(TWO_APPLIES, reason)
-        block = self._parent_block(want.ident)
         missing = isinstance(found, (Absent, Detached))
+        if missing and isinstance(want, DesiredTable) and want.held_back is not None:
+            return found, Block(STRANGE_LOCATION, want.held_back)
+        block = self._parent_block(want.ident)
         if block is None and missing:
             block = self._may_be_there(want)
         above = self.world.namespaces.get(parent(want.ident))

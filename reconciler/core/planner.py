@@ -41,7 +41,7 @@ def scope_of(desired: Desired, catalog: str) -> Scope:
     if renames := namespace_renames(desired.namespaces.get(catalog, {})):
         detail |= {j for i in detail for j in later_names(i, renames)}
         detail |= {j for i in detail for j in earlier_names(i, renames)}
-    locations = {t.ident: t.location for t in tables if t.location is not None}
+    locations = {t.ident: t.location for t in tables if t.location is not None and t.held_back is None}
     names = set(desired.namespaces.get(catalog, {})) | {parent(i) for i in desired.tables.get(catalog, {})}
     return Scope(frozenset(detail), locations, desired.catalogs[catalog].management.ignore, frozenset(names))
 

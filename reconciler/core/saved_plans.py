@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from reconciler.model.change import MaterializeTable, catalogs_read
+from reconciler.core.known_places import is_known
+from reconciler.model.change import DeclareTable, MaterializeTable, catalogs_read
 from reconciler.model.codec import canonical
 from reconciler.model.desired import CatalogSpec, Desired
 from reconciler.model.plan import CatalogSummary, Plan, Step
@@ -25,6 +26,11 @@ def strange_places(plan: Plan, base: Desired, public: Mapping[str, CatalogSpec])
             table = base.tables.get(step.catalog, {}).get(step.change.ident)
             if table is None or table.data is None or table.data.source != step.change.reads:
                 yield f"{step.id}: the rows of {step.key} come from another source in the plan than there"
+        elif isinstance(step.change, DeclareTable) and step.change.location is not None and step.catalog in public:
+            tables = base.tables.get(step.catalog, {}).values()
+            locations = [t.location for t in tables if t.location is not None]
+            if not is_known(step.change.location, base.catalogs[step.catalog], locations):
+                yield f"{step.id}: the location of {step.key} is another one in the plan than there"
 
 
 def _same(described: CatalogSummary, spec: CatalogSpec) -> bool:

@@ -8,18 +8,18 @@ import os
 import subprocess
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 
 from reconciler import __version__
 from reconciler.engine.run_origin import run_origin
+from reconciler.git_process import NoRepository, NotAsked, WorkTree, work_tree
 from reconciler.model.run_context import RunContext
 
 _PATIENCE = 10.0
 """Seconds for git: a slow disk must not hold up an apply for longer."""
 _MOST = 500
 """Paths on a command line; of more, the folder that holds them is asked about."""
-_NO_PROGRAMS = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
-"""A repository's own configuration can name programs for git to run: not for us."""
+_STATUS = ("--porcelain", "--untracked-files=normal", "--no-renames", "--ignore-submodules=dirty")
+"""Without what would start git in a submodule, or want contents that a partial clone lacks."""
 
 
 def run_context(paths: Sequence[str], environ: Mapping[str, str] | None = None) -> RunContext:
@@ -32,29 +32,26 @@ def run_context(paths: Sequence[str], environ: Mapping[str, str] | None = None) 
 
 def _commit(paths: Sequence[str]) -> tuple[str | None, bool | None]:
     """That of the first path. Dirty: any of the manifests differs from it, or is not in it."""
-    given = [os.path.abspath(path) for path in paths if os.path.exists(path)]
+    given = [_place(path) for path in paths if os.path.exists(path)]
     if not given:
         return None, None
-    first = Path(given[0])
-    folder = first if first.is_dir() else first.parent
-    head = _git(folder, "rev-parse", "--verify", "HEAD")
-    if head is None or not head.strip():
-        return None, None
-    with contextlib.suppress(ValueError):  # No folder is common to files on two drives.
-        given = given if len(given) <= _MOST else [os.path.commonpath(given)]
-    changed = _git(folder, "status", "--porcelain", "--untracked-files=normal", "--", *given)
-    return head.strip(), None if changed is None else bool(changed)
+    with contextlib.suppress(OSError, ValueError, subprocess.SubprocessError, NoRepository, NotAsked):
+        tree = work_tree(given[0], _PATIENCE)
+        head = tree.run("rev-parse", "--verify", "HEAD")
+        if head.returncode == 0:
+            return os.fsdecode(head.stdout).strip(), _dirty(tree, given)
+    return None, None
 
 
-def _git(folder: Path, *words: str) -> str | None:
+def _place(path: str) -> str:
+    """Git looks behind no link but those that lead to its work tree. A file that is a link is in git as that."""
+    folder, name = os.path.split(path)
+    return os.path.realpath(path) if os.path.isdir(path) else os.path.join(os.path.realpath(folder), name)
+
+
+def _dirty(tree: WorkTree, given: Sequence[str]) -> bool | None:
     with contextlib.suppress(OSError, ValueError, subprocess.SubprocessError):
-        done = subprocess.run(
-            ["git", *_NO_PROGRAMS, "--literal-pathspecs", "-C", str(folder), *words],
-            capture_output=True,
-            timeout=_PATIENCE,
-            stdin=subprocess.DEVNULL,
-            env={**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"},
-        )
-        if done.returncode == 0:
-            return done.stdout.decode("utf-8", "replace")
+        asked = given if len(given) <= _MOST else [os.path.commonpath(given)]
+        done = tree.run("status", *_STATUS, "--", *asked)
+        return None if done.returncode != 0 else bool(done.stdout)
     return None

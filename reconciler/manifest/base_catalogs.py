@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from reconciler.core.known_places import is_known
 from reconciler.manifest.problem import Problem
 from reconciler.manifest.registry import Registry
 from reconciler.model.desired import CatalogSpec, DesiredTable
 
 
 def take_catalogs(registry: Registry, base: Registry, where: str) -> None:
-    """The catalogs of `base` in place of those of `registry`. Sources of rows that `base` does not have are not looked
-    at: they are places to connect to as well."""
+    """The catalogs of `base` in place of those of `registry`. Sources of rows and locations that `base` does not have
+    are not looked at: they are places to connect to as well."""
     told = f"Catalog documents are taken from {where}"
     for name, entry in sorted(registry.catalogs.items()):
         wanted = base.catalogs.get(name)
@@ -30,6 +31,7 @@ def take_catalogs(registry: Registry, base: Registry, where: str) -> None:
     registry.catalogs = dict(base.catalogs)
     _keep_policies(registry, base, where)
     _hold_back_sources(registry, base, where)
+    _hold_back_locations(registry, base, where)
 
 
 def _keep_policies(registry: Registry, base: Registry, where: str) -> None:
@@ -62,3 +64,20 @@ def _hold_back_sources(registry: Registry, base: Registry, where: str) -> None:
             known = there.declared.data if there is not None and isinstance(there.declared, DesiredTable) else None
             if known is None or known.source != mine.data.source:
                 entry.declared = replace(mine, data=replace(mine.data, unread=why))
+
+
+def _hold_back_locations(registry: Registry, base: Registry, where: str) -> None:
+    for catalog, tables in registry.tables.items():
+        spec = base.catalogs.get(catalog)
+        if spec is None:
+            continue  # An error already.
+        there = [e.declared for e in base.tables.get(catalog, {}).values() if isinstance(e.declared, DesiredTable)]
+        known = {table.location for table in there if table.location is not None}
+        for entry in tables.values():
+            mine = entry.declared
+            if not isinstance(mine, DesiredTable) or mine.location is None:
+                continue
+            if not is_known(mine.location, spec.spec, known):
+                why = f"the location {mine.location} is not looked at: locations are taken from {where}, and this one "
+                why += "is not there, nor below the catalog's root or beside another table"
+                entry.declared = replace(mine, held_back=why)

@@ -6,7 +6,7 @@ import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 
-from reconciler.manifest.limits import leads_out
+from reconciler.manifest.links import bound, is_in
 from reconciler.model.diagnostic import Diagnostic, Source
 
 SUFFIXES = (".yaml", ".yml")
@@ -14,15 +14,22 @@ SKIPPED_FOLDERS = frozenset({"overlays"})
 
 
 def find(
-    paths: Sequence[str], diagnostics: list[Diagnostic], skipped: list[str] | None = None, inside: bool = False
+    paths: Sequence[str],
+    diagnostics: list[Diagnostic],
+    skipped: list[str] | None = None,
+    inside: Sequence[str] | None = None,
 ) -> Iterator[str]:
     """A file is read whatever its suffix; a folder recursively. Symbolic links are followed, each real folder once;
-    with `inside`, one that leads out of the paths is an error: an error in what it leads to would show parts of it.
+    with `inside`, one that leads out of those paths is an error: an error in what it leads to would show parts of it.
     `skipped` gets the folders that are not looked into, but for hidden ones."""
     skipped = [] if skipped is None else skipped
+    kept_in = None if inside is None else tuple({bound(path) for path in inside})
     seen_files: set[tuple[int, int]] = set()
     for path in paths:
-        for file in _expand(path, diagnostics, skipped):
+        if kept_in is not None and os.path.exists(path) and not is_in(path, kept_in):
+            diagnostics.append(_led_out(path))
+            continue
+        for file in _expand(path, diagnostics, skipped, kept_in):
             try:
                 status = os.stat(file)
             except OSError as error:
@@ -33,10 +40,6 @@ def find(
             seen_files.add((status.st_dev, status.st_ino))
             if not stat.S_ISREG(status.st_mode) and file != path:
                 diagnostics.append(Diagnostic(Source(file), "M117", "error", f"{file} is not a regular file"))
-                continue
-            if inside and leads_out(file, path):
-                message = f"{file} is reached by a link that leads out of the manifests"
-                diagnostics.append(Diagnostic(Source(file), "M314", "error", message, "put the file itself there"))
                 continue
             yield file
 
@@ -50,7 +53,9 @@ def read(file: str, diagnostics: list[Diagnostic]) -> bytes | None:
         return None
 
 
-def _expand(path: str, diagnostics: list[Diagnostic], skipped: list[str]) -> Iterable[str]:
+def _expand(
+    path: str, diagnostics: list[Diagnostic], skipped: list[str], kept_in: tuple[str, ...] | None
+) -> Iterable[str]:
     try:
         status = os.stat(path)
     except FileNotFoundError:
@@ -62,11 +67,17 @@ def _expand(path: str, diagnostics: list[Diagnostic], skipped: list[str]) -> Ite
         return []
     if not stat.S_ISDIR(status.st_mode):
         return [path]
-    return _walk(path, {(status.st_dev, status.st_ino)}, diagnostics, skipped)
+    return _walk(path, {(status.st_dev, status.st_ino)}, diagnostics, skipped, kept_in)
 
 
-def _walk(folder: str, seen: set[tuple[int, int]], diagnostics: list[Diagnostic], skipped: list[str]) -> Iterator[str]:
-    """`seen` ends symbolic link loops."""
+def _walk(
+    folder: str,
+    seen: set[tuple[int, int]],
+    diagnostics: list[Diagnostic],
+    skipped: list[str],
+    kept_in: tuple[str, ...] | None,
+) -> Iterator[str]:
+    """`seen` ends symbolic link loops. No link out of `kept_in` is followed, so that not even names are told."""
     try:
         names = sorted(os.listdir(folder))
     except OSError as error:
@@ -82,14 +93,23 @@ def _walk(folder: str, seen: set[tuple[int, int]], diagnostics: list[Diagnostic]
             if name.endswith(SUFFIXES):
                 diagnostics.append(_unreadable(path, error))
             continue
-        if stat.S_ISDIR(status.st_mode):
+        is_folder = stat.S_ISDIR(status.st_mode)
+        if kept_in is not None and os.path.islink(path) and not is_in(path, kept_in):
+            if is_folder or name.endswith(SUFFIXES):
+                diagnostics.append(_led_out(path))
+        elif is_folder:
             if name in SKIPPED_FOLDERS:
                 skipped.append(path)
             elif (status.st_dev, status.st_ino) not in seen:
                 seen.add((status.st_dev, status.st_ino))
-                yield from _walk(path, seen, diagnostics, skipped)
+                yield from _walk(path, seen, diagnostics, skipped, kept_in)
         elif name.endswith(SUFFIXES):
             yield path
+
+
+def _led_out(path: str) -> Diagnostic:
+    message = f"{path} is reached by a link that leads out of the manifests"
+    return Diagnostic(Source(path), "M314", "error", message, "put the file itself there")
 
 
 def _unreadable(path: str, error: OSError | ValueError) -> Diagnostic:

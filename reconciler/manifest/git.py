@@ -1,24 +1,24 @@
 """What git knows about the manifests: which files differ from a revision, and what was in them.
 
-The `git` command is asked, through its plumbing: nothing that a repository can configure is run for it, no diff driver,
-no filter, no hook, no monitor. Names go after `--` and are taken literally, revisions are resolved first.
+The `git` command is asked (`git_process`), through its plumbing, which knows no diff drivers. Names go after `--` and
+are taken literally, revisions are resolved first.
 """
 
 from __future__ import annotations
 
 import os
-import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
+from reconciler.git_process import Done, NoRepository, NotAsked, WorkTree, said, work_tree
 from reconciler.manifest.nearest import nearest
 from reconciler.manifest.problem import ManifestError
 
-_OFF = ("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}", "--no-pager", "--literal-pathspecs")
-_KEPT = ("GIT_CONFIG", "GIT_CEILING_DIRECTORIES", "GIT_DISCOVERY_ACROSS_FILESYSTEM")
-"""Whom git trusts and how far it looks is said with these. The others make it look elsewhere, or run something."""
+_RAW = ("--raw", "--no-renames", "--ignore-submodules=dirty", "--abbrev=64", "-z")
 _SUBMODULE = b"160000"
 _HISTORY = "fetch more of the history: `git fetch --unshallow`, or `fetch-depth: 0` in the checkout step of a workflow"
+_PARTIAL = "this clone lacks earlier contents, and nothing is fetched here: clone without --filter"
 
 
 class GitError(ManifestError):
@@ -35,10 +35,11 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    top: str
-    filters: tuple[str, ...] = ()
-    """Settings of programs that convert the content of files. They are emptied: git would run them where it cannot tell
-    by its time whether a file changed."""
+    tree: WorkTree
+
+    @property
+    def top(self) -> str:
+        return self.tree.top
 
     def base(self, revision: str) -> str:
         """The commit from which this branch and the revision went apart, as `git diff REVISION...` takes it."""
@@ -48,7 +49,7 @@ class Repository:
             return _text(done.stdout)
         if self._shallow():
             raise GitError("M533", f"this clone does not reach back to where it left {revision}", _HISTORY)
-        raise GitError("M533", f"{revision} and HEAD have no commit in common", _said(done))
+        raise GitError("M533", f"{revision} and HEAD have no commit in common", said(done))
 
     def _commit(self, revision: str) -> str:
         if not revision or revision.startswith("-") or any(ord(c) < 32 for c in revision):
@@ -79,9 +80,7 @@ class Repository:
 
     def differences(self, commit: str, paths: Sequence[str]) -> Iterator[Difference]:
         """Files of which the working tree may have another content than the commit."""
-        fields = iter(
-            _fields(self._asked("diff-index", "--raw", "--no-renames", "--abbrev=64", "-z", commit, "--", *paths))
-        )
+        fields = iter(_fields(self._asked("diff-index", *_RAW, commit, "--", *paths)))
         for entry in fields:
             _, _, before, *_ = _text(entry).split(" ")
             yield Difference(os.fsdecode(next(fields)), before if before.strip("0") else None)
@@ -95,57 +94,43 @@ class Repository:
             end = done.stdout.find(b"\n", at)
             header = _text(done.stdout[at:end]).split(" ")
             if end < 0 or len(header) != 3 or header[1] != "blob":
-                raise GitError(
-                    "M530", f"git cannot give the content of {blob}", _said(done) or "`git fsck` may say why"
-                )
+                hint = _PARTIAL if "promisor" in said(done) else said(done) or "`git fsck` may say why"
+                raise GitError("M530", f"git cannot give the content of {blob}", hint)
             out[blob] = done.stdout[end + 1 : end + 1 + int(header[2])]
             at = end + 2 + int(header[2])
         return out
 
-    def _run(self, *arguments: str, input_: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-        return _run(self.top, *arguments, input_=input_, emptied=self.filters)
+    def _run(self, *arguments: str, input_: bytes = b"") -> Done:
+        with _told():
+            return self.tree.run(*arguments, input_=input_)
 
     def _asked(self, *arguments: str) -> bytes:
         done = self._run(*arguments)
         if done.returncode != 0:
-            raise GitError("M530", f"`git {arguments[0]}` failed", _said(done))
+            raise GitError("M530", f"`git {arguments[0]}` failed", said(done))
         return done.stdout
 
 
 def repository(path: str) -> Repository:
     """The one that the path is in."""
-    near = path if os.path.isdir(path) else os.path.dirname(path) or "."
-    done = _run(near, "rev-parse", "--show-toplevel")
-    if done.returncode != 0:
-        said = _said(done)
-        hint = "--changed-since compares with an earlier commit: run it in a clone of the repository"
-        if "not a git repository" not in said:
-            raise GitError("M530", f"git cannot be asked about {path}", said)
-        raise GitError("M531", f"{path} is in no git repository", hint)
-    top = os.path.realpath(os.fsdecode(done.stdout.removesuffix(b"\n")))
-    found = _run(top, "config", "--name-only", "-z", "--get-regexp", r"^filter\..*\.(clean|process|required)$")
-    return Repository(top, tuple(sorted({os.fsdecode(name) for name in _fields(found.stdout)})))
+    with _told():
+        try:
+            return Repository(work_tree(path))
+        except NoRepository as error:
+            hint = "--changed-since compares with an earlier commit: run it in a clone of the repository"
+            raise GitError("M531", f"{path} is in no git repository", hint) from error
+        except NotAsked as error:
+            raise GitError("M530", f"git cannot be asked about {path}", str(error)) from error
 
 
-def _run(
-    folder: str, *arguments: str, input_: bytes = b"", emptied: Sequence[str] = ()
-) -> subprocess.CompletedProcess[bytes]:
-    command = ["git", *_OFF, "-C", folder, *arguments]
+@contextmanager
+def _told() -> Iterator[None]:
     try:
-        return subprocess.run(command, input=input_, capture_output=True, env=_environment(os.environ, emptied))
+        yield
     except FileNotFoundError as error:
         raise GitError("M530", "the program git is not there", "install git: --changed-since asks it") from error
     except (OSError, ValueError) as error:
         raise GitError("M530", f"git cannot be run: {error}") from error
-
-
-def _environment(given: Mapping[str, str], emptied: Sequence[str]) -> dict[str, str]:
-    kept = {k: v for k, v in given.items() if not k.startswith("GIT_") or k.startswith(_KEPT)}
-    first = int(kept.get("GIT_CONFIG_COUNT", "")) if kept.get("GIT_CONFIG_COUNT", "").isdigit() else 0
-    for number, name in enumerate(emptied, first):
-        kept |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": ""}
-        kept["GIT_CONFIG_COUNT"] = str(number + 1)
-    return kept | {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
 
 
 def _fields(data: bytes) -> list[bytes]:
@@ -154,9 +139,3 @@ def _fields(data: bytes) -> list[bytes]:
 
 def _text(data: bytes) -> str:
     return os.fsdecode(data).strip()
-
-
-def _said(done: subprocess.CompletedProcess[bytes]) -> str:
-    """The last line that git wrote about it."""
-    lines = [line for line in _text(done.stderr).splitlines() if line.startswith(("fatal:", "error:"))]
-    return lines[0] if lines else ""

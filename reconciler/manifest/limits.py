@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 
+from reconciler.manifest.links import is_in, root
 from reconciler.model.reading import Reading
 
 
@@ -25,10 +25,17 @@ class Limits:
         if kind == "env" and self.env is not None and not name.startswith(self.env):
             hint = "name it with --env-allow, unless it is a secret: values outside of Catalog documents are shown"
             return "M310", f"the environment variable {name} may not be used here", hint
-        if kind == "file" and self.files is not None and not any(_below(name, root) for root in self.files):
+        if kind == "file" and self.files is not None and not is_in(name, tuple(filter(None, map(root, self.files)))):
             hint = "name its folder with --file-root, unless it holds secrets: values outside of Catalog documents are "
-            return "M311", f"the file {name} may not be read here", hint + "shown"
+            return "M311", f"the file {name} may not be read here", self._led_away() or hint + "shown"
         return None
+
+    def _led_away(self) -> str | None:
+        """A folder of a checkout may be a link that a stranger made."""
+        away = [folder for folder in self.files or () if root(folder) is None]
+        return (
+            f"not used: --file-root {away[0]} is a link that leads elsewhere; give the folder itself" if away else None
+        )
 
 
 UNLIMITED = Limits()
@@ -43,20 +50,3 @@ def limits_of(reading: Reading) -> Limits:
         late=not strange,
         resolve=reading.resolve,
     )
-
-
-def _below(path: str, root: str) -> bool:
-    """After links and `..` are followed. What cannot be followed is not below."""
-    try:
-        real, top = os.path.realpath(path), os.path.realpath(root)
-        return os.path.commonpath((real, top)) == top
-    except (OSError, ValueError):
-        return False
-
-
-def leads_out(file: str, path: str) -> bool:
-    """A file that was found under `path`, and that a link takes to somewhere else. A path below the working directory
-    may be such a link itself."""
-    start = os.path.normpath(path)
-    outside = os.path.isabs(start) or start.split(os.sep, 1)[0] == os.pardir
-    return not _below(file, start if outside else os.curdir)

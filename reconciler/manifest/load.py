@@ -84,10 +84,12 @@ def load(
             base = _Loader(Resolver(variables, environ, limits=Limits(resolve=limits.resolve)), plugins)
             _read(base, catalogs_from, environment)
             base.finish()
-        read = _read(loader, paths, environment, inside=base is not None)
+            base.check_defaults()
+        read = _read(loader, paths, environment, inside=None if base is None else paths)
         loader.finish()
         if base is not None:
             loader.take_catalogs(base, ", ".join(catalogs_from))
+        loader.check_defaults()
         loaded = _checked(loader, paths, capabilities_of, sql_problems)
         return _limited(loaded, loader, changed_since, read) if changed_since and paths else loaded
 
@@ -116,7 +118,7 @@ def _limited(loaded: Loaded, loader: _Loader, revision: str, read: Read) -> Load
     return replace(loaded, changed=affected(changes, loaded.desired, loader.uses, loader.prepared.defaults))
 
 
-def _read(loader: _Loader, paths: Sequence[str], environment: str, inside: bool = False) -> Read:
+def _read(loader: _Loader, paths: Sequence[str], environment: str, inside: Sequence[str] | None = None) -> Read:
     overlays: list[str] = []
     base = _opened(files.find(paths, loader.diagnostics, overlays, inside), loader)
     changes = None
@@ -230,6 +232,9 @@ class _Loader:
                 self._document(sink, document, True)
             overlay.incomplete |= not self.whole
             overlay.tell()
+
+    def check_defaults(self) -> None:
+        """Once it is known which catalogs there are."""
         if self.prepared.defaults:
             self.prepared.defaults.tell({*self.registry.catalogs, *self.registry.broken_catalogs}, self.whole)
 

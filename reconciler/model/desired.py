@@ -88,6 +88,8 @@ class DesiredTable:
     maintenance: Maintenance | None = None
     """The same."""
     waivers: tuple[DeclaredWaiver, ...] = ()
+    held_back: str | None = field(default=None, compare=False)
+    """Why nobody looks at `location`: the table is made by no plan that has this."""
 
 
 DesiredObject = DesiredNamespace | DesiredTable

@@ -54,6 +54,10 @@ _HELD_BACK: Final[dict[str, tuple[str, str]]] = {
         "the step moves data, which takes Spark",
         "Install the extra `spark` and Java, or run the step where they are.",
     ),
+    p.STRANGE_LOCATION: (
+        "the location is not looked at",
+        "It is not among those of the manifests that are trusted: bring it there first.",
+    ),
     p.SOURCE_PROBLEM: ("the source of the rows cannot be used", "The reason says what is wrong with it."),
     p.DATA_UNKNOWN: (
         "it is not known which rows are in already",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,19 @@ def test_a_plan_for_another_place_is_refused(folder: Path, change: dict[str, str
     assert json.loads((folder / "r.json").read_text())["outcome"] == "refused"
     assert not (folder / "lake").exists()
     assert not (folder / "elsewhere").exists()
+
+
+def test_git_is_not_asked_about_the_folders_of_a_plan_that_is_refused(folder: Path) -> None:
+    for words in (("init", "-q"), ("add", "."), ("-c", "user.name=t", "-c", "user.email=t@t", "commit", "-qm", "x")):
+        subprocess.run(["git", *words], cwd=folder, check=True)
+    plan(folder)
+    trusting = ("apply", "--plan", "plan.json", "--catalogs-from", "base", "--yes", "--report", "r.json")
+    forged(folder, path="./elsewhere")
+    assert reconciler(folder, *trusting, env=TOKEN).code == 3
+    assert json.loads((folder / "r.json").read_text())["run"]["commit"] is None
+    plan(folder)
+    assert reconciler(folder, *trusting, env=TOKEN).code == 0
+    assert json.loads((folder / "r.json").read_text())["run"]["commit"]
 
 
 def test_a_plan_for_a_catalog_that_is_not_declared_is_refused(folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -236,3 +237,74 @@ def test_an_environment_that_the_base_does_not_have_is_an_error(folder: Path, mo
         ["pr"], environment="prod", limits=limits_of(Reading(catalogs_from=("base",))), catalogs_from=("base",)
     )
     assert "M511" in codes(found)
+
+
+def far(folder: Path) -> Path:
+    """Credentials that no pull request has to do with."""
+    outside = folder.parent / f"{folder.name}-outside"
+    outside.mkdir()
+    put(outside, "credentials.yaml", "aws_secret_access_key: hush-hush\n")
+    return outside
+
+
+@pytest.mark.parametrize("link", ["overlays/prod", "overlays", "overlays/prod/x.yaml", "overlays/prod/sub", "sub"])
+@pytest.mark.parametrize("given", ["pr", "{cwd}/pr", "../{name}/pr", "{elsewhere}/pr"])
+def test_links_out_are_not_followed_from_overlays_or_however_the_path_is_written(
+    folder: Path, link: str, given: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outside = far(folder)
+    put(folder, "pr/all.yaml", table("t"))
+    for name in ("base", "pr"):
+        (folder / name / "overlays" / "prod").mkdir(parents=True)
+        put(folder, f"{name}/overlays/prod/t.yaml", "")
+    place = folder / "pr" / link
+    if place.is_dir():
+        shutil.rmtree(place)
+    place.symlink_to(outside / "credentials.yaml" if link.endswith(".yaml") else outside)
+    work = folder.parent / f"{folder.name}-work"
+    work.mkdir()
+    monkeypatch.chdir(work if "elsewhere" in given else folder)
+    path = given.format(cwd=folder, name=folder.name, elsewhere=folder)
+    found = load(
+        [path],
+        environment="prod",
+        limits=limits_of(Reading(catalogs_from=("b",))),
+        catalogs_from=[str(folder / "base")],
+        environ={"TOKEN": "x"},
+    )
+    assert [d.source.file for d in found.diagnostics if d.code == "M314"] == [f"{path}/{link}"]
+    assert "aws_secret" not in str(found.diagnostics)
+    assert "credentials" not in str(found.diagnostics), "not even names are told"
+
+
+@pytest.mark.parametrize("given", ["pr", "{cwd}/pr", "../{name}/pr", "{elsewhere}/pr"])
+def test_a_path_that_a_pull_request_made_a_link(folder: Path, given: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    outside = far(folder)
+    work = folder.parent / f"{folder.name}-work"
+    work.mkdir()
+    monkeypatch.chdir(work if "elsewhere" in given else folder)
+    path = given.format(cwd=folder, name=folder.name, elsewhere=folder)
+    from_base = {"limits": limits_of(Reading(catalogs_from=("b",))), "catalogs_from": [str(folder / "base")]}
+    (folder / "pr").rmdir()
+    (folder / "pr").symlink_to(outside)
+    assert "M314" in codes(load([path], **from_base))  # type: ignore[arg-type]
+    (folder / "pr").unlink()
+    (folder / "real").mkdir()
+    put(folder, "real/all.yaml", table("t"))
+    (folder / "pr").symlink_to("real")
+    found = load([path], environ={"TOKEN": "x"}, **from_base)  # type: ignore[arg-type]
+    assert found.diagnostics == [], "one that stays where it is does no harm"
+
+
+DEFAULTS = (
+    "apiVersion: reconciler.lance/v1\nkind: Defaults\nmetadata: {catalog: %s}\nspec: {match: [t], properties: {a: b}}\n"
+)
+
+
+def test_defaults_for_a_catalog_that_is_only_there(folder: Path) -> None:
+    put(folder, "pr/all.yaml", table("t"), DEFAULTS % "lake")
+    found = read(folder)
+    assert found.diagnostics == []
+    assert found.desired.tables["lake"]["t",].properties == {"a": "b"}
+    put(folder, "pr/all.yaml", table("t"), DEFAULTS % "lkae")
+    assert codes(read(folder)) == ["M402"]

@@ -78,6 +78,33 @@ def test_files_elsewhere_are_not(tmp_path: Path, path: str) -> None:
     assert "hush-hush" not in str(found)
 
 
+@pytest.mark.parametrize("root", ["files", "sub/files", "{here}/files", "../{name}/files"])
+def test_a_root_that_is_a_link_is_not_used(tmp_path: Path, root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever made the folder could have made it a link to anything; below the working directory a checkout lies."""
+    here, secrets = tmp_path / "here", tmp_path / "secrets"
+    (here / "real").mkdir(parents=True)
+    (here / "real" / "f").write_text("text")
+    (secrets / "files").mkdir(parents=True)
+    for place in (secrets, secrets / "files"):
+        (place / "f").write_text("hush-hush")
+    (here / "files").symlink_to("../secrets")
+    (here / "sub").symlink_to("../secrets")
+    monkeypatch.chdir(here)
+    given = root.format(here=here, name="here")
+    text = with_property(f"${{file:{given}/f}}")
+    found = load_text(tmp_path, CATALOG, text, limits=Limits(files=(given,)))
+    assert codes(found) == ["M311"]
+    assert (
+        found.diagnostics[0].hint
+        == f"not used: --file-root {given} is a link that leads elsewhere; give the folder itself"
+    )
+    assert codes(load_text(tmp_path, CATALOG, text, limits=Limits(files=(str(secrets),)))) == [], "what is said counts"
+    (here / "files").unlink()
+    (here / "files").symlink_to("real")
+    inside = load_text(tmp_path, CATALOG, with_property("${file:files/f}"), limits=Limits(files=("files",)))
+    assert inside.desired.tables["lake"]["t",].properties == {"k": "text"}, "a link within the checkout does no harm"
+
+
 UNREAD = {
     **{name: text.replace("${var:x}", "${env:NONE}") for name, text in FOLLOW_UPS.items() if name != "malformed"},
     "file": "location: ${file:/nowhere}",
