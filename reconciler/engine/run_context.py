@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import subprocess
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -16,6 +17,7 @@ from reconciler.model.run_context import RunContext
 
 _PATIENCE = 10.0
 """Seconds for git: a slow disk must not hold up an apply for longer."""
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _MOST = 500
 """Paths on a command line; of more, the folder that holds them is asked about."""
 _STATUS = ("--porcelain", "--untracked-files=normal", "--no-renames", "--ignore-submodules=dirty")
@@ -26,6 +28,7 @@ def run_context(paths: Sequence[str], environ: Mapping[str, str] | None = None) 
     """`paths`: the manifests."""
     origin = run_origin(environ)
     commit, dirty = _commit(paths)
+    commit = commit or _told_commit(paths, os.environ if environ is None else environ)
     now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     return RunContext(now, origin.by, __version__, commit, dirty, origin.url)
 
@@ -41,6 +44,14 @@ def _commit(paths: Sequence[str]) -> tuple[str | None, bool | None]:
         if head.returncode == 0:
             return os.fsdecode(head.stdout).strip(), _dirty(tree, given)
     return None, None
+
+
+def _told_commit(paths: Sequence[str], env: Mapping[str, str]) -> str | None:
+    """Where git is not there or has nothing to say, as in a container: what the CI says, or git-sync, which checks a
+    commit out into a folder of its name."""
+    told = [env.get(name, "") for name in ("RECONCILER_COMMIT", "GITHUB_SHA", "CI_COMMIT_SHA")]
+    told += (part for path in paths for part in reversed(os.path.realpath(path).split(os.sep)))
+    return next((word for word in told if _COMMIT.fullmatch(word)), None)
 
 
 def _place(path: str) -> str:

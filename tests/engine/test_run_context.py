@@ -130,3 +130,14 @@ def test_no_plan_and_no_fingerprint_has_it() -> None:
     assert table("one") == table("two") == table(None)
     assert fingerprint(Present(table("one"))) == fingerprint(Present(table(None)))
     assert marks_json(Marks("us", applied_by="one")) == {"owner": "us"}
+
+
+def test_the_commit_that_the_ci_or_git_sync_tells(tmp_path: Path) -> None:
+    """An image has no git, and a checkout of another user is none that git speaks about."""
+    sha = "0123456789abcdef0123456789abcdef01234567"
+    (tmp_path / sha / "manifests").mkdir(parents=True)
+    (tmp_path / "current").symlink_to(sha)
+    assert run_context([str(tmp_path / "current" / "manifests")], {}).commit == sha
+    assert run_context([str(tmp_path)], {"GITHUB_SHA": sha}).commit == sha
+    assert run_context([str(tmp_path)], {"GITHUB_SHA": "not one\n"}).commit is None
+    assert run_context([str(tmp_path)], {"CI_COMMIT_SHA": sha}).dirty is None
