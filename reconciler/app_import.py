@@ -72,11 +72,11 @@ def import_catalogs(request: ImportRequest, at: Session) -> Imported:
         changes = files.changes()
     except CannotAdd as error:
         raise Failure(f"{error}; nothing was written") from error
-    if files.by_defaults:
-        at.say(f"note: {files.by_defaults.text()}")
+    for note in files.notes(bool(changes)):
+        at.say(f"note: {note}")
     if not request.dry_run:
         _write(changes)
-    return Imported(changes, files.left + len(files.by_defaults))
+    return Imported(changes, files.left)
 
 
 def _there(request: ImportRequest, at: Session) -> tuple[Desired, ImportedFiles]:
@@ -96,8 +96,8 @@ def _there(request: ImportRequest, at: Session) -> tuple[Desired, ImportedFiles]
     if found is None:
         errors = app.validate(together, request.reading).diagnostics
         raise Failure(f"the manifests in {', '.join(together)} have errors; nothing was written", errors)
-    environment = request.reading.environment if shared_by_environments(together) else ""
-    return found.desired, ImportedFiles(request.folder, at.say, found.origins, environment)
+    shared, environment = shared_by_environments(together), request.reading.environment
+    return found.desired, ImportedFiles(request.folder, at.say, found.origins, shared, environment)
 
 
 def _write(changes: Sequence[FileChange]) -> None:
@@ -156,7 +156,8 @@ class _Import:
             self._part(part, live[part.ident], renamed.get(part.ident))
         if self.unowned:
             told = f"{_counted(self.unowned, 'object')} of catalog {name} had no owner"
-            self.at.say(f"note: {told}: `reconciler apply {self.request.folder} --adopt` makes them ours")
+            adopt = f"reconciler apply {self.request.folder}{self.files.option()} --adopt"
+            self.at.say(f"note: {told}: `{adopt}` makes them ours")
         if not self.request.only_unmanaged:
             self._tell_gone(listed, wanted)
         return listed

@@ -60,7 +60,7 @@ def for_overlay(edits: Sequence[Edit], document: Found, base_file: str) -> list[
         if list_ is not None and not _has(changed, list_) and _has(base.value, list_):
             name, place = ".".join(map(str, list_)), place_in(base_file, base, list_)
             raise CannotEdit(
-                f"other environments share `{name}` at {place}: edit it there, or give the overlay one of its own"
+                f"other environments share `{name}` at {place}; edit it there, or give the overlay one of its own"
             )
         if isinstance(edit, Remove) and list_ is None and _has(base.value, edit.path):
             edit = Set(edit.path, None)

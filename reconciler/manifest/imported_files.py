@@ -7,7 +7,7 @@ With an environment, nothing outside its overlay is: the other files are those o
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from reconciler.manifest.columns import Columns
@@ -35,20 +35,24 @@ class CannotAdd(Exception):
 
 
 class ImportedFiles:
-    def __init__(self, folder: Path, say: Say, origins: Origins | None = None, environment: str = "") -> None:
-        """`environment`: the one whose overlay is written, when the folder is shared by several."""
+    def __init__(
+        self, folder: Path, say: Say, origins: Origins | None = None, shared: bool = False, environment: str = ""
+    ) -> None:
+        """`shared`: the folder has overlays of environments. With an environment its overlay is written then."""
         self._folder = folder
         self._root = os.path.realpath(folder)
         self._say = say
         self._origins = origins or Origins()
-        self._environment = environment
+        self._shared = shared
+        self._environment = environment if shared else ""
         self._sheets: dict[str, tuple[str, Sheet | CannotEdit]] = {}
         self._new: dict[str, list[str]] = {}
         self._worth: set[str] = set()
         self._columns = Columns()
-        self.by_defaults = DefaultsTold()
+        self._only_there = 0
+        self._by_defaults = DefaultsTold()
         self.left = 0
-        """How many times something is live and the files do not say it."""
+        """How many times something is live and the files do not say it. Each was told."""
 
     def holds(self, file: str) -> bool:
         """True for a file of the folder, however its path is written."""
@@ -61,6 +65,10 @@ class ImportedFiles:
     def path(self, below: str) -> str:
         """Where a new document goes."""
         return str(self._folder / self._overlay() / below)
+
+    def option(self) -> str:
+        """For a command that is to read what is written here."""
+        return f" --env {self._environment}" if self._environment else ""
 
     def _overlay(self) -> Path:
         return Path("overlays", self._environment) if self._environment else Path()
@@ -99,7 +107,9 @@ class ImportedFiles:
         except Conflict as error:
             self.leave(f"warning: {key} is left out: {error}; give it its own value, or narrow `match`")
             return False
-        self.by_defaults.add(key, given)
+        self._by_defaults.add(key, given)
+        self.left += bool(given)
+        self._only_there += bool(self._environment)
         self.add_document(file, escaped(short.document), part.comments)
         return True
 
@@ -114,7 +124,8 @@ class ImportedFiles:
         try:
             edits = edits_for(declared, live, wanted, part.document, document.value)  # type: ignore[arg-type]
             edits, given = without_defaults(edits, document)
-            self.by_defaults.add(key, given)
+            self._by_defaults.add(key, given)
+            self.left += bool(given)
             if not edits:
                 return
             patch = patch_of(document)
@@ -154,6 +165,16 @@ class ImportedFiles:
         if real not in self._sheets:
             self._sheets[real] = file, _opened(file)
         return self._sheets[real][1]
+
+    def notes(self, changed: bool) -> Iterator[str]:
+        """What is to be known about all of it."""
+        if self._by_defaults:
+            yield self._by_defaults.text()
+        if self._only_there:
+            new = "1 new object is" if self._only_there == 1 else f"{self._only_there} new objects are"
+            yield f"{new} in {self.path('')}, for {self._environment} only; documents for all are outside overlays/"
+        if changed and self._shared and not self._environment:
+            yield "environments share these files, and keep only what overlays/ says otherwise: plan each, with --env"
 
     def changes(self) -> Sequence[FileChange]:
         """Catalog documents first, so that what there is at any moment can be read. Raises CannotAdd."""

@@ -151,6 +151,9 @@ def _one(text: str, edit: Edit) -> str:
     match edit:
         case Set():
             if root.at(edit.path) is not None:
+                parent = root.need(edit.path[:-1])
+                if len(parent.pairs) == 1:
+                    return _with_value(text, *parent.pairs[0], edit.value)
                 text = _without(text, root, edit.path)
                 root = parse(text)
             return _with_key(text, root, edit.path, edit.value)
@@ -245,6 +248,12 @@ def _with_scalar(text: str, node: Node, value: Any) -> str:
     new = as_scalar(value, old[:1] if old[:1] in ("'", '"') else "")
     before = " " if node.start == node.end and text[node.start - 1 : node.start] == ":" else ""
     return text[: node.start] + before + new + text[node.end :]
+
+
+def _with_value(text: str, key: Node, old: Node, value: Any) -> str:
+    """Of the only key: taken out and put in again, it would take its mapping along."""
+    colon = text.index(":", key.end)
+    return text[: colon + 1] + " " + as_flow(value) + text[max(old.end, colon + 1) :]
 
 
 def _with_key(text: str, root: Node, path: Path, value: Any) -> str:
