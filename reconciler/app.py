@@ -43,7 +43,7 @@ class Request:
     """Where data steps would run."""
 
 
-def validate(paths: Sequence[str], reading: Reading) -> Loaded:
+def validate(paths: Sequence[str], reading: Reading, *, keep_origins: bool = False) -> Loaded:
     """Offline."""
     from reconciler.catalog.lance_sql import sql_problems
     from reconciler.catalog.registry import capabilities_of, known_types, plugin_options
@@ -63,6 +63,7 @@ def validate(paths: Sequence[str], reading: Reading) -> Loaded:
         changed_since=reading.changed_since,
         limits=limits_of(reading),
         catalogs_from=reading.catalogs_from,
+        keep_origins=keep_origins,
     )
     if has_errors(loaded.diagnostics):
         return loaded

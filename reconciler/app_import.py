@@ -39,10 +39,18 @@ class ImportRequest:
     dry_run: bool = False
 
 
-def import_catalogs(request: ImportRequest, at: Session) -> Sequence[FileChange]:
-    """What was written, or would be. Everything is known before the first file is. Raises Failure."""
+@dataclass(frozen=True)
+class Imported:
+    changes: Sequence[FileChange]
+    """What was written, or would be."""
+    left: int
+    """How many times something is live and the files do not say it. Each was told."""
+
+
+def import_catalogs(request: ImportRequest, at: Session) -> Imported:
+    """Everything is known before the first file is written. Raises Failure."""
     from reconciler.engine.select import unmatched_target
-    from reconciler.manifest.imported_files import CannotAdd, ImportedFiles
+    from reconciler.manifest.imported_files import CannotAdd
     from reconciler.manifest.scopes import scope_problems
 
     loaded = app.validate(request.paths, request.reading)
@@ -51,8 +59,7 @@ def import_catalogs(request: ImportRequest, at: Session) -> Sequence[FileChange]
     names = app.selected(loaded.desired, request.catalogs)
     if nowhere := scope_problems(loaded.desired, names):
         raise Failure("nothing says what to import", nowhere)
-    there = _there(request)
-    files = ImportedFiles(request.folder, at.say)
+    there, files = _there(request, at)
     snapshots = {}
     try:
         for name in names:
@@ -63,28 +70,32 @@ def import_catalogs(request: ImportRequest, at: Session) -> Sequence[FileChange]
         changes = files.changes()
     except CannotAdd as error:
         raise Failure(f"{error}; nothing was written") from error
+    for note in files.notes(bool(changes)):
+        at.say(f"note: {note}")
     if not request.dry_run:
         _write(changes)
-    return changes
+    return Imported(changes, files.left)
 
 
-def _there(request: ImportRequest) -> Desired:
+def _there(request: ImportRequest, at: Session) -> tuple[Desired, ImportedFiles]:
     """What is read together with the new files. A folder whose Catalog documents are elsewhere is read with those."""
-    from reconciler.manifest.import_folder import read_together
+    from reconciler.manifest.import_folder import read_together, shared_by_environments
+    from reconciler.manifest.imported_files import ImportedFiles
     from reconciler.model.desired import Desired
 
     def valid(paths: Sequence[str]) -> Loaded | None:
-        found = app.validate(paths, request.reading)
+        found = app.validate(paths, request.reading, keep_origins=True)
         return None if has_errors(found.diagnostics) and found.documents else found
 
     together = read_together(request.paths, request.folder)
     if not together:
-        return Desired({}, {}, {})
+        return Desired({}, {}, {}), ImportedFiles(request.folder, at.say)
     found = valid(together) or valid([*request.paths, str(request.folder)])
     if found is None:
         errors = app.validate(together, request.reading).diagnostics
         raise Failure(f"the manifests in {', '.join(together)} have errors; nothing was written", errors)
-    return found.desired
+    shared, environment = shared_by_environments(together), request.reading.environment
+    return found.desired, ImportedFiles(request.folder, at.say, found.origins, shared, environment)
 
 
 def _write(changes: Sequence[FileChange]) -> None:
@@ -143,7 +154,8 @@ class _Import:
             self._part(part, live[part.ident], renamed.get(part.ident))
         if self.unowned:
             told = f"{_counted(self.unowned, 'object')} of catalog {name} had no owner"
-            self.at.say(f"note: {told}: `reconciler apply {self.request.folder} --adopt` makes them ours")
+            adopt = f"reconciler apply {self.request.folder}{self.files.option()} --adopt"
+            self.at.say(f"note: {told}: `{adopt}` makes them ours")
         if not self.request.only_unmanaged:
             self._tell_gone(listed, wanted)
         return listed
@@ -196,7 +208,6 @@ class _Import:
         """Its document, unless one is read together with the folder."""
         from reconciler.manifest.emit import catalog_document
         from reconciler.manifest.import_folder import same_file, side_by_side
-        from reconciler.manifest.yaml_write import as_block
 
         name, known = self.spec.name, self.there.catalogs.get(self.spec.name)
         if known is not None:
@@ -205,7 +216,7 @@ class _Import:
                 self.at.say(f"note: catalog {name} is declared at {known.source} already and not written again{empty}")
             return
         file = self.files.path(self.layout.catalog_file())
-        self.files.add(file, as_block(catalog_document(app.public_spec(self.spec))))
+        self.files.add_document(file, catalog_document(app.public_spec(self.spec)))
         app.warn_of_literals(self.at, str(self.request.folder))
         for spec in side_by_side([self.spec], self.request.folder):
             both = f"{file} and {spec.source.file} both declare catalog {name}"
@@ -213,26 +224,28 @@ class _Import:
 
     def _part(self, part: Part, found: Found, renamed: DesiredObject | None) -> None:
         for warning in part.warnings:
-            self.at.say(self.at.redactor.text(f"warning: catalog {self.spec.name}: {warning}"))
+            self.files.leave(self.at.redactor.text(f"warning: catalog {self.spec.name}: {warning}"))
         declared = self.declared.get(part.ident)
         key = ObjectKey(self.spec.name, part.ident, part.kind)
         if declared is not None and declared.absent:
-            self.at.say(f"note: {key} is live; {declared.source} says that it has to go, and stays as it is")
+            self.files.leave(f"note: {key} is live; {declared.source} says that it has to go, and stays as it is")
         elif declared is None and renamed is not None:
-            self.at.say(f"note: {key} is live; {renamed.source} renames it, and stays as it is")
-        elif declared is None:
-            self.files.add(self._file(part), part.text, part.document is not None)
-            self.unowned += part.document is not None and _owner(found) is None
-        elif part.document is not None and isinstance(found, Present):
+            self.files.leave(f"note: {key} is live; {renamed.source} renames it, and stays as it is")
+        elif part.document is None or not isinstance(found, Present):
+            if declared is None:
+                self.files.add(self._file(part), part.text, worth_it=False)
+        elif declared is not None:
             left_alone = (*declared.ignore_differences, *part.withheld)
-            self.files.update(part, replace(declared, ignore_differences=left_alone), found.state)
+            self.files.update(part, replace(declared, ignore_differences=left_alone), found.state, self._file(part))
+        elif self.files.add_object(self._file(part), part, self.spec.name, found.state):
+            self.unowned += _owner(found) is None
 
     def _file(self, part: Part) -> str:
         """Tables go where their namespace is."""
         if part.kind == "Namespace":
             return self.files.path(self.layout.namespace_file(part.ident))
         home = self.there.namespaces.get(self.spec.name, {}).get(part.ident[:-1])
-        if home is not None and not self.request.split_tables and self.files.holds(home.source.file):
+        if home is not None and not self.request.split_tables and self.files.takes_more(home.source.file):
             return home.source.file
         return self.files.path(self.layout.table_file(part.ident))
 
@@ -242,7 +255,7 @@ class _Import:
         gone = [d for i, d in sorted(self.declared.items()) if wanted(i) and i not in known and not d.absent]
         for d in gone[:MOST_TOLD]:
             key = ObjectKey(d.catalog, d.ident, "Table")
-            self.at.say(f"note: {key} is declared at {d.source} and not live; it stays in the file")
+            self.files.leave(f"note: {key} is declared at {d.source} and not live; it stays in the file")
         if len(gone) > MOST_TOLD:
             self.at.say(f"note: {len(gone) - MOST_TOLD} more declared objects are not live; they stay in their files")
 

@@ -23,8 +23,11 @@ def run(args: argparse.Namespace, out: Output) -> int:
         args.only_unmanaged,
         args.dry_run,
     )
-    changes = import_catalogs(request, out.session)
+    done = import_catalogs(request, out.session)
+    changes = done.changes
     out.result(out.redactor.text(changes_diff(changes)) if args.dry_run else changes_text(changes))
-    if not changes:
+    if not changes and done.left:
+        out.say(f"nothing was written to {args.output}: what differs from live is told above and stays as it is")
+    elif not changes:
         out.say(f"nothing to do: the files in {args.output} say what is live")
     return OK

@@ -7,7 +7,7 @@ unless the object gives its own.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from reconciler.core.globs import Finder, matcher
@@ -44,19 +44,19 @@ class _One:
 
 
 @dataclass(frozen=True, slots=True)
-class _Conflict:
+class Conflict:
     path: Path
     first: Layer
     second: Layer
 
 
 @dataclass(slots=True)
-class _Together:
+class Together:
     """Some Defaults, merged."""
 
     value: dict[str, Any] = field(default_factory=dict)
     written: dict[Path, Layer] = field(default_factory=dict)
-    conflicts: list[_Conflict] = field(default_factory=list)
+    conflicts: list[Conflict] = field(default_factory=list)
 
     def add(self, value: Mapping[str, Any], layer: Layer) -> None:
         self._into(self.value, value, layer, ("spec",))
@@ -70,7 +70,7 @@ class _Together:
             elif key not in out:
                 out[key] = new
             elif out[key] != new:
-                self.conflicts.append(_Conflict(here, first, layer))
+                self.conflicts.append(Conflict(here, first, layer))
 
 
 class Defaults:
@@ -78,7 +78,7 @@ class Defaults:
         self._all: dict[Key, _One] = {}
         self._by_glob: dict[str, dict[str, list[_One]]] = {}
         self._finders: dict[str, Finder] = {}
-        self._together: dict[tuple[int, ...], _Together] = {}
+        self._together: dict[tuple[int, ...], Together] = {}
         self._told: set[tuple[Path, int, int]] = set()
 
     def __bool__(self) -> bool:
@@ -127,16 +127,21 @@ class Defaults:
         if not matching or not isinstance(own, dict):
             return document, value
         together = self._merged(key[0], matching)
-        base, written, removed = document, {}, {}
+        out = Layered(document, None, shown(key))  # type: ignore[arg-type]
         if isinstance(document, Layered):
-            base, written, removed = document.base, dict(document.written), dict(document.removed)
-        out = Layered(base, None, shown(key), written, removed)  # type: ignore[arg-type]
+            out = replace(document, written=dict(document.written), removed=dict(document.removed))
+        out.defaults, out.given = together.value, together.written
         spec = filled(own, together.value, together.written, out, ("spec",))
         for conflict in together.conflicts:
             if conflict.path in out.written:
                 self._tell(conflict, out.about)
         out.value = {**value, "spec": spec}
         return out, out.value
+
+    def given_to(self, kind: str, catalog: str, ident: Ident) -> Together | None:
+        """What an object would get that is not declared yet. After all that are."""
+        matching = self._matching(kind, catalog, ident)
+        return self._merged(kind, matching) if matching else None
 
     def objects_of(self, key: Key) -> list[Ident]:
         """Of its catalog, what got these defaults."""
@@ -160,16 +165,16 @@ class Defaults:
             one.objects.append(ident)
         return sorted(found.values(), key=lambda one: one.layer.place)
 
-    def _merged(self, kind: str, matching: list[_One]) -> _Together:
+    def _merged(self, kind: str, matching: list[_One]) -> Together:
         name = (len(kind), *(id(one) for one in matching))
         together = self._together.get(name)
         if together is None:
-            together = self._together[name] = _Together()
+            together = self._together[name] = Together()
             for one in matching:
                 together.add(one.values(kind), one.layer)
         return together
 
-    def _tell(self, conflict: _Conflict, about: str) -> None:
+    def _tell(self, conflict: Conflict, about: str) -> None:
         mark = (conflict.path, id(conflict.first), id(conflict.second))
         if mark in self._told:
             return

@@ -16,10 +16,10 @@ from reconciler.core.uris import place_of
 from reconciler.manifest.emit_columns import Doc
 from reconciler.manifest.problem import Path
 from reconciler.manifest.variables import escaped
-from reconciler.manifest.yaml_edit import Append, Edit, Remove, Set
+from reconciler.manifest.yaml_edit import Append, CannotEdit, Edit, Remove, Set
 from reconciler.model.arrow import ArrowType, Dictionary, Field, ListOf, MapOf, Struct
 from reconciler.model.desired import DesiredObject, DesiredTable
-from reconciler.model.state import DESCRIPTION_KEY, DatasetState, Index, NamespaceState, TableState
+from reconciler.model.state import DESCRIPTION_KEY, DatasetState, Index, NamespaceState, TableState, default_index_name
 
 SCHEMA: Path = ("spec", "schema")
 INDEXES: Path = ("spec", "indexes")
@@ -28,8 +28,8 @@ INDEXES: Path = ("spec", "indexes")
 def edits_for(
     declared: DesiredObject, live: NamespaceState | TableState, wanted: DesiredObject, wanted_doc: Doc, written: Doc
 ) -> list[Edit]:
-    """`declared` is what the document `written` means; `wanted` and `wanted_doc` the same of a new document of the live
-    object. Empty when nothing differs."""
+    """`declared` is what the document `written` means, with what overlays and Defaults put into it; `wanted` and
+    `wanted_doc` the same of a new document of the live object. Empty when nothing differs. Raises CannotEdit."""
     edits = [*_common(declared, live, wanted, written)]
     if isinstance(declared, DesiredTable) and isinstance(wanted, DesiredTable):
         dataset = live.dataset if isinstance(live, TableState) else None
@@ -88,7 +88,7 @@ def _dataset(
         docs = {doc["name"]: doc for doc in wanted_doc["spec"]["schema"]}
         yield from _columns(declared, live, wanted.fields, docs, _at(written, SCHEMA) or [])
     if "indexes" not in ignored:
-        yield from _indexes(declared, live, wanted.indexes, wanted_doc)
+        yield from _indexes(declared, live, wanted.indexes, wanted_doc, _at(written, INDEXES) or [])
 
 
 def _columns(
@@ -104,11 +104,12 @@ def _columns(
         if rule(said.name, None):
             continue
         if said.name in there:
-            old = written[number] if number < len(written) else {}
+            old = _entry(written, number, said.name)
             yield from _column(path, said, there[said.name], docs[said.name], old, declared, rule)
         elif said.renamed_from in there:
             names.add(said.renamed_from)  # It is to be renamed, and was not yet: that is the manifest's to say.
         else:
+            _entry(written, number, said.name)
             yield Remove(path)
     if not declared.at_least and any(not rule(name, None) for name in unsaid):
         yield Set(("spec", "schemaMode"), "at_least")  # As in a new document: what cannot be said is left alone.
@@ -160,7 +161,9 @@ def _plain(type_: ArrowType) -> ArrowType:
             return type_
 
 
-def _indexes(declared: DesiredTable, live: DatasetState, wanted: Sequence[Index], wanted_doc: Doc) -> Iterator[Edit]:
+def _indexes(
+    declared: DesiredTable, live: DatasetState, wanted: Sequence[Index], wanted_doc: Doc, written: Sequence[Doc]
+) -> Iterator[Edit]:
     there = {i.name: (i, doc) for i, doc in zip(wanted, wanted_doc["spec"].get("indexes", ()), strict=True)}
     unsaid = {i.name for i in live.indexes} - there.keys()
     new: list[Doc] = []
@@ -168,6 +171,7 @@ def _indexes(declared: DesiredTable, live: DatasetState, wanted: Sequence[Index]
         path = (*INDEXES, number)
         if said.name in unsaid or f"indexes.{said.name}" in declared.ignore_differences:
             continue
+        _entry(written, number, said.name)
         if said.name not in there:
             yield Remove(path)
             continue
@@ -183,6 +187,15 @@ def _indexes(declared: DesiredTable, live: DatasetState, wanted: Sequence[Index]
     new += [d for n, (_, d) in there.items() if n not in names and f"indexes.{n}" not in declared.ignore_differences]
     if new:
         yield Append(INDEXES, tuple(escaped(doc) for doc in new))
+
+
+def _entry(written: Sequence[Doc], number: int, name: str) -> Doc:
+    """The column or index of the name. An edit goes by position: another one there would be changed instead."""
+    entry = written[number] if number < len(written) else {}
+    said = entry.get("name") or default_index_name(str(entry.get("column")))
+    if said != name and "${" not in str(said):
+        raise CannotEdit(f"{name} is not where it was expected")
+    return entry
 
 
 def _at(document: Any, path: Path) -> Any:

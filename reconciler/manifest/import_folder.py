@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from reconciler.manifest.files import SKIPPED_FOLDERS
+from reconciler.manifest.files import SKIPPED_FOLDERS, find
 from reconciler.model.desired import CatalogSpec
 
 
@@ -17,6 +17,14 @@ def read_together(paths: Sequence[str], folder: Path) -> list[str]:
     """The folders among `paths` that `folder` is read with, and the folder itself."""
     found = [path for path in paths if os.path.isdir(path) and _reads(path, folder)]
     return found if found or not folder.is_dir() else [str(folder)]
+
+
+def shared_by_environments(together: Sequence[str]) -> bool:
+    """Overlays are read with the folder: what is outside them is what all environments have."""
+    overlays: list[str] = []
+    for _ in find(together, [], overlays):
+        pass
+    return bool(overlays)
 
 
 def _reads(outer: str, inner: Path) -> bool:

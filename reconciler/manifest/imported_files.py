@@ -1,21 +1,29 @@
 """The files of an import, put together before the first is written: new ones, and those that are there already, in
-which documents are changed or added. Nothing outside the folder is ever changed."""
+which documents are changed or added. Nothing outside the folder is ever changed.
+
+With an environment, nothing outside its overlay is: the other files are those of all environments.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from reconciler.manifest.columns import Columns
 from reconciler.manifest.convert import convert
 from reconciler.manifest.emit import Part
-from reconciler.manifest.emit_secrets import edits_with_references
+from reconciler.manifest.emit_columns import Doc
+from reconciler.manifest.emit_secrets import edits_with_references, with_references
+from reconciler.manifest.import_defaults import Conflict, DefaultsTold, under_defaults
 from reconciler.manifest.import_edits import edits_for
+from reconciler.manifest.import_target import Found, check_meaning, for_overlay, patch_of, source_of, without_defaults
+from reconciler.manifest.origins import Origins
 from reconciler.manifest.sheet import Sheet
-from reconciler.manifest.yaml_edit import CannotEdit
+from reconciler.manifest.variables import escaped
+from reconciler.manifest.yaml_edit import CannotEdit, Edit, edited_value
+from reconciler.manifest.yaml_write import as_block
 from reconciler.model.desired import DesiredNamespace, DesiredObject, DesiredTable
-from reconciler.model.diagnostic import Source
 from reconciler.model.file_change import FileChange
 from reconciler.model.ident import ObjectKey
 from reconciler.model.state import NamespaceState, TableState
@@ -28,21 +36,48 @@ class CannotAdd(Exception):
 
 
 class ImportedFiles:
-    def __init__(self, folder: Path, say: Say) -> None:
+    def __init__(
+        self, folder: Path, say: Say, origins: Origins | None = None, shared: bool = False, environment: str = ""
+    ) -> None:
+        """`shared`: the folder has overlays of environments. With an environment its overlay is written then."""
         self._folder = folder
         self._root = os.path.realpath(folder)
         self._say = say
-        self._sheets: dict[str, Sheet | CannotEdit] = {}
+        self._origins = origins or Origins()
+        self._shared = shared
+        self._environment = environment if shared else ""
+        self._sheets: dict[str, tuple[str, Sheet | CannotEdit]] = {}
         self._new: dict[str, list[str]] = {}
         self._worth: set[str] = set()
         self._columns = Columns()
+        self._only_there = 0
+        self._by_defaults = DefaultsTold()
+        self.left = 0
+        """How many times something is live and the files do not say it. Each was told."""
 
     def holds(self, file: str) -> bool:
         """True for a file of the folder, however its path is written."""
         return os.path.commonpath([self._root, os.path.realpath(file)]) == self._root
 
+    def takes_more(self, file: str) -> bool:
+        """True for a file that new documents may be added to."""
+        return self.holds(file) and (not self._environment or file in self._origins.overlay_files)
+
     def path(self, below: str) -> str:
-        return str(self._folder / below)
+        """Where a new document goes."""
+        return str(self._folder / self._overlay() / below)
+
+    def option(self) -> str:
+        """For a command that is to read what is written here."""
+        return f" --env {self._environment}" if self._environment else ""
+
+    def _overlay(self) -> Path:
+        return Path("overlays", self._environment) if self._environment else Path()
+
+    def leave(self, message: str) -> None:
+        """Something differs and stays."""
+        self.left += 1
+        self._say(message)
 
     def add(self, file: str, text: str, worth_it: bool = True) -> None:
         """A document, to a file that may be there. What is not worth it (a comment alone) goes only where a new file
@@ -59,52 +94,94 @@ class ImportedFiles:
             if worth_it:
                 self._worth.add(file)
 
-    def update(self, part: Part, declared: DesiredObject, live: NamespaceState | TableState) -> None:
-        """Makes the document that declares the object say what is live. Where that cannot be done it stays, and
-        somebody is told."""
+    def add_document(self, file: str, document: Doc, comments: str = "") -> None:
+        """A whole one; in an overlay it says that it is new."""
+        if self._environment:
+            document = {"apiVersion": document["apiVersion"], "overlay": "add", **document}
+        self.add(file, comments + as_block(document))
+
+    def add_object(self, file: str, part: Part, catalog: str, live: NamespaceState | TableState) -> bool:
+        """One that is not declared yet. False when it cannot be: somebody is told."""
+        key = ObjectKey(catalog, part.ident, part.kind)
+        try:
+            short, given = under_defaults(part, catalog, self._origins.defaults, live, self._columns)
+        except Conflict as error:
+            self.leave(f"warning: {key} is left out: {error}; give it its own value, or narrow `match`")
+            return False
+        self._by_defaults.add(key, given)
+        self.left += bool(given)
+        self._only_there += bool(self._environment)
+        self.add_document(file, with_references(escaped(short.document), part.references), part.comments)
+        return True
+
+    def update(self, part: Part, declared: DesiredObject, live: NamespaceState | TableState, new_file: str) -> None:
+        """Makes the documents that declare the object say what is live. Where that cannot be done they stay, and
+        somebody is told. `new_file`: for a document of the overlay, if there is none yet."""
         assert part.document is not None
         wanted = convert(part.document, declared.source, self._columns, [])
         assert isinstance(wanted, DesiredNamespace | DesiredTable)
-        if not edits_for(declared, live, wanted, part.document, {}):
-            return
         key, at = ObjectKey(declared.catalog, declared.ident, part.kind), declared.source
-        if not self.holds(at.file):
-            self._say(f"note: {key} is not as {at} says, which is not below {self._folder}: it is left as it is")
-            return
+        document = self._origins.of(declared)
         try:
-            self._edit(at, part, declared, live, wanted)
+            edits = edits_for(declared, live, wanted, part.document, document.value)  # type: ignore[arg-type]
+            edits = edits_with_references(edits, part.references)
+            edits, given = without_defaults(edits, document)
+            self._by_defaults.add(key, given)
+            self.left += bool(given)
+            if not edits:
+                return
+            patch = patch_of(document)
+            at = source_of(patch) if patch is not None else at
+            if not self.holds(declared.source.file) or not self.holds(at.file):
+                self.leave(f"note: {key} is not as {at} says, which is not below {self._folder}: it is left as it is")
+            elif not self._environment or (at.file in self._origins.overlay_files and patch is None):
+                check_meaning(document, edits, edits, None)
+                self._open(at.file).edit(at, edits)
+            else:
+                self._edit_overlay(document, edits, declared, part, new_file)
         except CannotEdit as error:
-            self._say(f"warning: {key} is not as {at} says, and the document is left as it is: {error}")
+            self.leave(f"warning: {key} is not as {at} says, and the document is left as it is: {error}")
 
-    def _edit(
-        self,
-        at: Source,
-        part: Part,
-        declared: DesiredObject,
-        live: NamespaceState | TableState,
-        wanted: DesiredObject,
+    def _edit_overlay(
+        self, document: Found, edits: Sequence[Edit], declared: DesiredObject, part: Part, new_file: str
     ) -> None:
-        sheet = self._sheet(at.file)
+        assert part.document is not None
+        patch, own = patch_of(document), for_overlay(edits, document, declared.source.file)
+        empty = {k: part.document[k] for k in ("apiVersion", "kind", "metadata")}
+        after = edited_value(patch.document.value if patch is not None else escaped(empty), own)
+        check_meaning(document, edits, [], after)
+        if patch is not None:
+            self._open(patch.sink.file).edit(source_of(patch), own)
+        else:
+            self.add(new_file, as_block(after))
+
+    def _open(self, file: str) -> Sheet:
+        sheet = self._sheet(file)
         if isinstance(sheet, CannotEdit):
             raise sheet
-        assert part.document is not None
-        edits = edits_for(declared, live, wanted, part.document, sheet.value(at))
-        sheet.edit(at, edits_with_references(edits, part.references))
+        return sheet
 
     def _sheet(self, file: str) -> Sheet | CannotEdit:
-        if file not in self._sheets:
-            try:
-                self._sheets[file] = Sheet(Path(file).read_bytes())
-            except CannotEdit as error:
-                self._sheets[file] = error
-            except OSError as error:
-                self._sheets[file] = CannotEdit(f"it cannot be read: {error.strerror}")
-        return self._sheets[file]
+        """One for each file, however its path is written."""
+        real = os.path.realpath(file)
+        if real not in self._sheets:
+            self._sheets[real] = file, _opened(file)
+        return self._sheets[real][1]
+
+    def notes(self, changed: bool) -> Iterator[str]:
+        """What is to be known about all of it."""
+        if self._by_defaults:
+            yield self._by_defaults.text()
+        if self._only_there:
+            new = "1 new object is" if self._only_there == 1 else f"{self._only_there} new objects are"
+            yield f"{new} in {self.path('')}, for {self._environment} only; documents for all are outside overlays/"
+        if changed and self._shared and not self._environment:
+            yield "environments share these files, and keep only what overlays/ says otherwise: plan each, with --env"
 
     def changes(self) -> Sequence[FileChange]:
         """Catalog documents first, so that what there is at any moment can be read. Raises CannotAdd."""
         found = [FileChange(f, None, "---\n".join(t)) for f, t in self._new.items() if f in self._worth]
-        for file, sheet in self._sheets.items():
+        for file, sheet in self._sheets.values():
             if isinstance(sheet, CannotEdit):
                 continue
             try:
@@ -114,3 +191,12 @@ class ImportedFiles:
             if after != sheet.before:
                 found.append(FileChange(file, sheet.before, after))
         return sorted(found, key=lambda c: ("kind: Catalog\n" not in c.after, c.path))
+
+
+def _opened(file: str) -> Sheet | CannotEdit:
+    try:
+        return Sheet(Path(file).read_bytes())
+    except CannotEdit as error:
+        return error
+    except OSError as error:
+        return CannotEdit(f"it cannot be read: {error.strerror}")

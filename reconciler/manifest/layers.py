@@ -43,6 +43,12 @@ class Layered:
     about: str
     written: dict[Path, Layer] = field(default_factory=dict)
     removed: dict[Path, Layer] = field(default_factory=dict)
+    patch: Layer | None = None
+    """The document of the overlay."""
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    """What Defaults have for its spec, used or not."""
+    given: Mapping[Path, Layer] = field(default_factory=dict)
+    """Where each of these was written."""
 
     @property
     def line(self) -> int:

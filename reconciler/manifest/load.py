@@ -21,6 +21,7 @@ from reconciler.manifest.cross_rules import CapabilitiesOf, check
 from reconciler.manifest.identity import Key, identity
 from reconciler.manifest.layers import Layered
 from reconciler.manifest.limits import UNLIMITED, Limits
+from reconciler.manifest.origins import Origins
 from reconciler.manifest.overlay import folders
 from reconciler.manifest.plugin_options import PluginTypes
 from reconciler.manifest.prepare import OWN, SHARED, File, Prepared, opened, prepare
@@ -54,6 +55,8 @@ class Loaded:
     """Those that a document refers to, or gives a value."""
     changed: Changed | None = None
     """What the run is about, when it is about what changed since a revision."""
+    origins: Origins | None = None
+    """When it was asked for: it keeps the text of the manifests."""
 
 
 Read = tuple[Sequence[str], list[str], list[str], str]
@@ -74,6 +77,7 @@ def load(
     changed_since: str = "",
     limits: Limits = UNLIMITED,
     catalogs_from: Sequence[str] = (),
+    keep_origins: bool = False,
 ) -> Loaded:
     """Reads files and folders. Nothing is raised for bad input: everything wrong is a diagnostic."""
     plugins = plugins or PluginTypes()
@@ -85,6 +89,8 @@ def load(
             _read(base, catalogs_from, environment)
             base.finish()
             base.check_defaults()
+        if keep_origins:
+            loader.origins = Origins()
         read = _read(loader, paths, environment, inside=None if base is None else paths)
         loader.finish()
         if base is not None:
@@ -131,6 +137,9 @@ def _read(loader: _Loader, paths: Sequence[str], environment: str, inside: Seque
     loader.uses |= loader.prepared.uses
     loader.asked |= {name for used in loader.uses.values() for name in used}
     loader.resolver.asked.clear()
+    if loader.origins is not None:
+        loader.origins.defaults = loader.prepared.defaults
+        loader.origins.overlay_files = frozenset(f.sink.file for f in changes or ())
     for file in base:
         loader.read(file)
     return paths, [f.sink.file for f in base], [f.sink.file for f in changes or ()], environment
@@ -166,7 +175,7 @@ def _checked(
     if not has_errors(loader.diagnostics):
         _check_policies(loader.registry, desired, capabilities_of)
     known = frozenset({*loader.asked, *loader.prepared.variables})
-    return Loaded(desired, tidy(loader.diagnostics), loader.documents, known)
+    return Loaded(desired, tidy(loader.diagnostics), loader.documents, known, origins=loader.origins)
 
 
 def _check_policies(registry: Registry, desired: Desired, capabilities_of: CapabilitiesOf | None) -> None:
@@ -195,6 +204,7 @@ class _Loader:
     """No part of a file was passed over."""
     catalog_digests: list[bytes] = field(default_factory=list)
     catalog_files: set[str] = field(default_factory=set)
+    origins: Origins | None = None
 
     def take_catalogs(self, base: _Loader, where: str) -> None:
         """Of what is wrong in `base` only what hides a catalog counts: the rest may be what the manifests put right."""
@@ -314,6 +324,8 @@ class _Loader:
                 self.registry.add_policy(PolicyEntry(declared, value, report))
         else:
             self.registry.add(Entry(declared, report, place))
+            if self.origins is not None:
+                self.origins.add(declared, document)
 
     def _remember_broken(self, value: Value) -> None:
         """A document with errors still names something: no follow-up errors because of it."""

@@ -138,7 +138,7 @@ def patched(document: Document, layer: Layer, about: str) -> Layered:
     base, patch = document.value, layer.document.value
     assert isinstance(base, dict)
     assert isinstance(patch, dict)
-    out = Layered(document, None, about)
+    out = Layered(document, None, about, patch=layer)
     body = {k: v for k, v in patch.items() if k not in ("apiVersion", "kind", "metadata")}
     metadata = patch.get("metadata")
     if isinstance(metadata, dict):

@@ -30,10 +30,6 @@ class Sheet:
         self._new: dict[int, tuple[str, Any]] = {}
         self._added: list[str] = []
 
-    def value(self, source: Source) -> Any:
-        """The document as it is written. Raises CannotEdit."""
-        return self._documents[self._number(source)].value
-
     def _number(self, source: Source) -> int:
         number = self._at.get((source.line, source.column))
         if number is None:

@@ -62,8 +62,12 @@ class CannotEdit(Exception):
     """Why the text is left as it is."""
 
 
+def _elsewhere(path: Path) -> CannotEdit:
+    return CannotEdit(f"{'.'.join(map(str, path))} is not where it was expected")
+
+
 def edited_value(value: Any, edits: Sequence[Edit]) -> Any:
-    """What a document is after the edits, as data."""
+    """What a document is after the edits, as data. Raises CannotEdit."""
     value = copy.deepcopy(value)
     for edit in _ordered(edits):
         match edit:
@@ -78,13 +82,23 @@ def edited_value(value: Any, edits: Sequence[Edit]) -> Any:
 
 def _parent(value: Any, path: Path) -> Any:
     for part in path[:-1]:
-        value = value.setdefault(part, {}) if isinstance(value, dict) else value[part]
+        if isinstance(value, dict):
+            value = value.setdefault(part, {})
+        elif isinstance(value, list) and isinstance(part, int) and part < len(value):
+            value = value[part]
+        else:
+            raise _elsewhere(path)
+    if not isinstance(value, dict | list):
+        raise _elsewhere(path)
     return value
 
 
 def _remove(value: Any, path: Path) -> None:
     at = _parent(value, path)
-    del at[path[-1]]
+    try:
+        del at[path[-1]]
+    except (LookupError, TypeError):
+        raise _elsewhere(path) from None
     if not at and path[:-1] not in ((), SPEC):
         _remove(value, path[:-1])
 
@@ -137,6 +151,9 @@ def _one(text: str, edit: Edit) -> str:
     match edit:
         case Set():
             if root.at(edit.path) is not None:
+                parent = root.need(edit.path[:-1])
+                if len(parent.pairs) == 1:
+                    return _with_value(text, *parent.pairs[0], edit.value)
                 text = _without(text, root, edit.path)
                 root = parse(text)
             return _with_key(text, root, edit.path, edit.value)
@@ -176,7 +193,7 @@ class Node:
     def need(self, path: Path) -> Node:
         node = self.at(path)
         if node is None:
-            raise CannotEdit(f"{'.'.join(map(str, path))} is not where it was expected")
+            raise _elsewhere(path)
         return node
 
 
@@ -233,6 +250,12 @@ def _with_scalar(text: str, node: Node, value: Any) -> str:
     return text[: node.start] + before + new + text[node.end :]
 
 
+def _with_value(text: str, key: Node, old: Node, value: Any) -> str:
+    """Of the only key: taken out and put in again, it would take its mapping along."""
+    colon = text.index(":", key.end)
+    return text[: colon + 1] + " " + as_flow(value) + text[max(old.end, colon + 1) :]
+
+
 def _with_key(text: str, root: Node, path: Path, value: Any) -> str:
     parent = root.at(path[:-1])
     if parent is None:
@@ -268,6 +291,7 @@ def _with_lines(text: str, after: int, lines: str, column: int) -> str:
 
 
 def _without(text: str, root: Node, path: Path) -> str:
+    root.need(path)
     parent = root.need(path[:-1])
     count = len(parent.pairs) if parent.kind == "mapping" else len(parent.items)
     if count == 1 and path[:-1] == SPEC:

@@ -34,7 +34,7 @@ def imported(lake: Lake) -> Sequence[FileChange]:
     file.write_text(yaml.safe_dump(document))
     session = Here()
     session.lake = lake
-    return import_catalogs(ImportRequest((str(file),), lake.folder / "live"), session)
+    return import_catalogs(ImportRequest((str(file),), lake.folder / "live"), session).changes
 
 
 def declared(lake: Lake) -> Desired:

@@ -54,7 +54,7 @@ def imported(folder: Path, snapshot: Snapshot, **how: Any) -> tuple[list[FileCha
     session.snapshot = snapshot
     (folder / "c.yaml").write_text(HEAD)
     request = ImportRequest((str(folder / "c.yaml"),), folder / "live", **how)
-    return list(import_catalogs(request, session)), said
+    return list(import_catalogs(request, session).changes), said
 
 
 def declared(folder: Path) -> Desired:

@@ -171,3 +171,17 @@ def test_any_change_of_any_document(data: st.DataObject, flow: bool | None, inde
     assert out.endswith("# last\n")
     if not wanted:
         assert out == commented
+
+
+@pytest.mark.parametrize("path", [("spec", "b"), ("spec", "a", "b"), ("spec", "l", 3), ("spec", "n", "x"), ("no", "x")])
+def test_what_is_not_there_cannot_be_removed(path: tuple[str | int, ...]) -> None:
+    value = {"kind": "x", "spec": {"a": "1", "l": ["1", "2"], "n": None, "m": {"one": "1"}}}
+    with pytest.raises(CannotEdit, match="is not where it was expected"):
+        edited_text(yaml.dump(value), [Remove(path)])
+    with pytest.raises(CannotEdit, match="is not where it was expected"):
+        edited_value(value, [Remove(path)])
+
+
+def test_the_only_key_does_not_go_instead_of_one_that_is_not_there() -> None:
+    with pytest.raises(CannotEdit):
+        edited_text("kind: x\nspec: {m: {one: '1'}, n: '1'}\n", [Remove(("spec", "m", "two"))])

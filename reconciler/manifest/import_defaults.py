@@ -1,0 +1,107 @@
+"""What Defaults do to imported objects. They are for all that match, so also for one that is imported without what they
+give: it is not contradicted there, and the next plan gives it. That is told, once for all objects."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from reconciler.manifest.columns import Columns
+from reconciler.manifest.convert import convert
+from reconciler.manifest.defaults import Defaults, Together
+from reconciler.manifest.emit import Part
+from reconciler.manifest.emit_columns import Doc
+from reconciler.manifest.import_edits import edits_for
+from reconciler.manifest.layers import Layer, Layered, filled
+from reconciler.manifest.problem import Path
+from reconciler.manifest.sink import place_in
+from reconciler.model.desired import DesiredNamespace, DesiredTable
+from reconciler.model.diagnostic import Source
+from reconciler.model.ident import ObjectKey
+from reconciler.model.state import NamespaceState, TableState
+
+Given = Sequence[tuple[Path, Layer]]
+
+
+class Conflict(Exception):
+    """Why an object cannot be declared under these Defaults."""
+
+
+def under_defaults(
+    part: Part, catalog: str, defaults: Defaults, live: NamespaceState | TableState, columns: Columns
+) -> tuple[Part, Given]:
+    """A new document without what Defaults give already, and what they give that is not live. Raises Conflict."""
+    assert part.document is not None
+    together = defaults.given_to(part.kind, catalog, part.ident)
+    if together is None:
+        return part, ()
+    own = part.document.get("spec") or {}
+    _check(own, together)
+    contested = {c.path for c in together.conflicts}
+    spec = _without(own, together.value, contested, ("spec",))
+    short = {**part.document, "spec": spec}
+    if not spec and part.kind == "Namespace":
+        del short["spec"]
+    whole: Doc = {
+        **part.document,
+        "spec": filled(spec, together.value, together.written, Layered(None, None, ""), ("spec",)),  # type: ignore[arg-type]
+    }
+    nowhere = Source("-")
+    means, wanted = convert(whole, nowhere, columns, []), convert(part.document, nowhere, columns, [])
+    assert isinstance(means, DesiredNamespace | DesiredTable)
+    assert isinstance(wanted, DesiredNamespace | DesiredTable)
+    changes = {edit.path for edit in edits_for(means, live, wanted, part.document, whole)}
+    return replace(part, document=short), [(p, together.written[p]) for p in sorted(changes & together.written.keys())]
+
+
+def _check(own: Mapping[str, Any], together: Together) -> None:
+    for conflict in together.conflicts:
+        value: Any = {"spec": own}
+        for key in conflict.path:
+            value = value.get(key) if isinstance(value, dict) else None
+        if value is None:
+            name = ".".join(map(str, conflict.path))
+            places = f"{conflict.first.place} and {conflict.second.place}"
+            raise Conflict(f"the Defaults at {places} both give it `{name}`, with different values")
+
+
+def _without(own: Mapping[str, Any], given: Mapping[str, Any], contested: set[Path], path: Path) -> Doc:
+    out: Doc = {}
+    for key, value in own.items():
+        here = (*path, key)
+        if key not in given or here in contested:
+            out[key] = value
+        elif isinstance(value, dict) and isinstance(given[key], dict):
+            if rest := _without(value, given[key], contested, here):
+                out[key] = rest
+        elif value != given[key]:
+            out[key] = value
+    return out
+
+
+@dataclass
+class DefaultsTold:
+    """What Defaults give to objects that do not have it live."""
+
+    _objects: list[ObjectKey] = field(default_factory=list)
+    _given: Counter[tuple[Path, Source]] = field(default_factory=Counter)
+
+    def __len__(self) -> int:
+        return len(self._objects)
+
+    def add(self, key: ObjectKey, given: Iterable[tuple[Path, Layer]]) -> None:
+        given = list(given)
+        if given:
+            self._objects.append(key)
+            self._given.update((path, place_in(layer.sink.file, layer.document, path)) for path, layer in given)
+
+    def text(self) -> str:
+        more = len(self._objects) - 1
+        who = f"{self._objects[0]} and {more} more do" if more else f"{self._objects[0]} does"
+        keys = ", ".join(
+            f"{'.'.join(map(str, path[1:]))} comes from Defaults at {place}" + (f" ({count} objects)" if more else "")
+            for (path, place), count in sorted(self._given.items())
+        )
+        return f"{who} not have live what Defaults give, and the next apply sets it: {keys}"

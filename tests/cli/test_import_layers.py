@@ -1,0 +1,67 @@
+"""Import into a folder with overlays and Defaults, as somebody sees it who runs it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from cli_runs import catalog, namespace, reconciler, table, write
+
+DEFAULTS = (
+    "---\napiVersion: reconciler.lance/v1\nkind: Defaults\nmetadata: {catalog: lake}\nspec:\n"
+    "  properties: {tier: gold}\n  protect: true\n"
+)
+
+
+@pytest.fixture
+def live(tmp_path: Path) -> Path:
+    """`prod` differs from the base, in what its overlay says and in what it does not."""
+    (tmp_path / "m/overlays/prod").mkdir(parents=True)
+    columns = "[{name: id, type: int64}, {name: email, type: string}]"
+    write(tmp_path / "m", catalog(), namespace("a"), table("a", "t", schema=columns), table("a", "u"))
+    patch = catalog(path="./prod") + table("a", "t", schema="[{name: email, type: string}, {name: score, type: int32}]")
+    write(tmp_path / "m/overlays/prod", patch)
+    actual = patch.replace("int32", "int64") + namespace("a") + table("a", "u", schema=columns) + table("a", "new")
+    write(tmp_path, actual, name="actual.yaml")
+    assert reconciler(tmp_path, "apply", "actual.yaml", "--yes").code == 0
+    return tmp_path
+
+
+def test_only_the_overlay_of_the_environment_is_written(live: Path) -> None:
+    base, before = (live / "m/m.yaml").read_text(), (live / "m/overlays/prod/m.yaml").read_text()
+    plan = reconciler(live, "plan", "m").out
+    run = reconciler(live, "import", "m", "-o", "m", "--env", "prod")
+    assert run.out == "updated m/overlays/prod/m.yaml\nwrote m/overlays/prod/lake/a.yaml\n", run.err
+    assert "share `spec.schema` at m/m.yaml:" in run.err
+    assert "note: 1 new object is in m/overlays/prod, for prod only" in run.err
+    assert (live / "m/overlays/prod/m.yaml").read_text() == before.replace("int32", "int64")
+    assert (live / "m/m.yaml").read_text() == base
+    assert reconciler(live, "plan", "m").out == plan
+    planned = reconciler(live, "plan", "m", "--env", "prod")
+    assert planned.out.count("column ") == planned.out.count("column email"), planned.out
+
+
+def test_nothing_to_do_is_said_only_when_the_files_say_what_is_live(live: Path) -> None:
+    assert reconciler(live, "import", "m", "-o", "m", "--env", "prod").code == 0
+    run = reconciler(live, "import", "m", "-o", "m", "--env", "prod")
+    assert (run.code, run.out) == (0, "")
+    assert "warning: lake:a.u is not as m/m.yaml:" in run.err
+    assert "nothing to do" not in run.err
+    last = "nothing was written to m: what differs from live is told above and stays as it is\n"
+    assert run.err.endswith(last)
+
+
+def test_defaults_that_are_not_live_yet(live: Path) -> None:
+    write(live / "m", DEFAULTS.removeprefix("---\n"), name="defaults.yaml")
+    (live / "m/overlays/prod/m.yaml").unlink()
+    write(live / "m", catalog(path="./prod"))
+    run = reconciler(live, "import", "m", "-o", "m")
+    assert (run.code, run.out) == (0, "wrote m/lake/a.yaml\n"), run.err
+    text = (live / "m/lake/a.yaml").read_text()
+    assert ("tier" in text, "protect" in text) == (False, False)
+    note = "note: lake:a.new and 2 more do not have live what Defaults give, and the next apply sets it: "
+    assert note + "properties.tier comes from Defaults at m/defaults.yaml:5:16 (3 objects), protect" in run.err
+    assert "nothing was written to m" in reconciler(live, "import", "m", "-o", "m").err
+    applied = reconciler(live, "apply", "m", "--yes")
+    assert applied.code == 0, applied.out
+    assert reconciler(live, "import", "m", "-o", "m").err.endswith("nothing to do: the files in m say what is live\n")
