@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from github_stand_in import REPOSITORY, TOKEN, StandIn
+from github_stand_in import MERGED, REPOSITORY, TOKEN, WORKFLOW, StandIn
 
 ROOT = Path(__file__).resolve().parents[2]
 ACTION = ROOT / ".github" / "actions" / "reconciler"
@@ -37,6 +37,7 @@ class Job:
     event_name: str = "pull_request"
     secrets: Mapping[str, str] = field(default_factory=dict)
     action: Path = ACTION
+    workflow: str = WORKFLOW
     log: str = ""
     summary: str = ""
     outputs: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -87,7 +88,9 @@ class Job:
             "GITHUB_EVENT_NAME": self.event_name,
             "GITHUB_EVENT_PATH": str(EVENT),
             "GITHUB_RUN_ID": "99",
-            "GITHUB_SHA": "0123456789abcdef",
+            "GITHUB_SHA": MERGED,
+            "GITHUB_REF_NAME": "7/merge" if self.event_name == "pull_request" else "main",
+            "GITHUB_WORKFLOW_REF": f"{REPOSITORY}/{self.workflow}@refs/heads/main",
             **{name: str(file) for name, file in files.items()},
         }
         step = self.temp / "step.sh"
@@ -128,7 +131,7 @@ class Job:
         """actions/upload-artifact, which overwrites."""
         path = Path(given["path"])
         content = path.read_bytes() if path.is_file() else b"".join(p.read_bytes() for p in sorted(path.iterdir()))
-        self.github.keep(given["name"], content)
+        self.github.keep(given["name"], content, self.event_name)
 
     def _value(self, name: str, known: Mapping[str, Any]) -> str:
         parts = name.split(".")

@@ -1,4 +1,4 @@
-"""The part of GitHub's REST API that the action uses, on loopback: comments and artifacts, and faults on demand."""
+"""The part of GitHub's REST API that the action uses, on loopback: comments, artifacts, runs, and faults on demand."""
 
 from __future__ import annotations
 
@@ -17,6 +17,10 @@ from urllib.parse import parse_qs, urlsplit
 TOKEN = "ghs_TheTokenOfTheJob"
 REPOSITORY = "acme/lake"
 BOT = "github-actions[bot]"
+WORKFLOW = ".github/workflows/lake.yml"
+HEAD = "5f0c6a2d9b1e4c7f8a3b5d6e7f8091a2b3c4d5e6"
+"""The last commit of the pull request; `MERGED` is what it became on the branch `main`."""
+MERGED = "0123456789abcdef0123456789abcdef01234567"
 
 
 @dataclass
@@ -35,6 +39,13 @@ class StandIn:
     url: str = ""
     comments: list[dict[str, Any]] = field(default_factory=list)
     artifacts: list[dict[str, Any]] = field(default_factory=list)
+    runs: dict[int, dict[str, Any]] = field(default_factory=dict)
+    pulls: list[dict[str, Any]] = field(
+        default_factory=lambda: [
+            {"number": 7, "merged_at": "2026-01-02T00:00:00Z", "head": {"sha": HEAD}, "base": {"ref": "main"}}
+        ]
+    )
+    """Those that brought the commit `MERGED`."""
     zips: dict[int, bytes] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
     seen: list[tuple[str, str, str | None]] = field(default_factory=list)
@@ -45,18 +56,20 @@ class StandIn:
         self.comments.append(made)
         return made
 
-    def keep(self, name: str, content: bytes, *, fork: bool = False, expired: bool = False) -> None:
-        """An artifact with plan.json in it."""
+    def keep(self, name: str, content: bytes, event: str = "pull_request") -> dict[str, Any]:
+        """An artifact with plan.json in it, of a run of its own. Gives that run."""
         packed = io.BytesIO()
         with zipfile.ZipFile(packed, "w") as archive:
             archive.writestr("plan.json", content)
         number = 50 + len(self.artifacts)
-        run = {"repository_id": 1, "head_repository_id": 2 if fork else 1}
+        run = {"id": 900 + number, "repository_id": 1, "head_repository_id": 1, "head_sha": HEAD}
+        self.runs[900 + number] = {"id": 900 + number, "path": WORKFLOW, "event": event, "head_sha": HEAD}
         created = f"2026-01-01T00:00:{len(self.artifacts):02}Z"
         self.artifacts.append(
-            {"id": number, "name": name, "expired": expired, "created_at": created, "workflow_run": run}
+            {"id": number, "name": name, "expired": False, "created_at": created, "workflow_run": run}
         )
         self.zips[number] = packed.getvalue()
+        return self.runs[900 + number]
 
     def writes(self) -> list[str]:
         return [method for method, _, _ in self.seen if method != "GET"]
@@ -110,6 +123,10 @@ class _Handler(BaseHTTPRequestHandler):
             return 200, {"total_count": len(named), "artifacts": self._page(named, query)}, {}
         if method == "GET" and (one := re.fullmatch(r"actions/artifacts/(\d+)/zip", path)):
             return 302, {}, {"Location": f"{state.url}/store/{one.group(1)}"}
+        if method == "GET" and (one := re.fullmatch(r"actions/runs/(\d+)", path)):
+            return 200, state.runs[int(one.group(1))], {}
+        if method == "GET" and path == f"commits/{MERGED}/pulls":
+            return 200, self._page(state.pulls, query), {}
         return 404, {"message": "Not Found"}, {}
 
     def _body(self, sent: bytes) -> str:

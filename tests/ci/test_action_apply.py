@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from action_runs import BASE, Job
 from cli.cli_runs import catalog, namespace, table, write
-from github_stand_in import Fault, StandIn
+from github_stand_in import HEAD, WORKFLOW, Fault, StandIn
 
 pytestmark = pytest.mark.slow
 
@@ -79,6 +79,58 @@ def test_what_changed_since_the_review_is_not_applied(job: Job, github: StandIn,
     assert "the reviewed plan" in after.summary
     assert "plan and review again" in after.summary
     assert not (workspace / "lake").exists()
+
+
+FORGED = {
+    "another workflow": {"path": ".github/workflows/mine.yml"},
+    "a push": {"event": "push"},
+    "by hand": {"event": "workflow_dispatch"},
+    "another commit": {"head_sha": "f" * 40},
+}
+
+
+@pytest.mark.parametrize("how", FORGED)
+def test_a_plan_that_somebody_else_kept_is_not_taken(job: Job, github: StandIn, workspace: Path, how: str) -> None:
+    """Whoever can push a branch can keep an artifact of this name, newer than the one that was reviewed."""
+    assert job.use(**PLAN) == 0
+    (kept,) = github.artifacts
+    plan = (job.temp / "reconciler-plan" / "plan.json").read_bytes()
+    github.artifacts.clear()
+    run = github.keep(kept["name"], plan)
+    run.update(FORGED[how])
+    github.artifacts[-1]["workflow_run"]["head_sha"] = run["head_sha"]
+    after = merged(job)
+    assert after.use(**APPLY) == 4
+    assert not (workspace / "lake").exists()
+    run.update(path=WORKFLOW, event="pull_request", head_sha=HEAD)
+    github.artifacts[-1]["workflow_run"]["head_sha"] = HEAD
+    assert after.use(**APPLY) == 0, "that was all that was wrong with it"
+
+
+def test_the_reviewed_plan_is_found_behind_a_forged_one(job: Job, github: StandIn) -> None:
+    assert job.use(**PLAN) == 0
+    github.keep(github.artifacts[0]["name"], b"{}")["event"] = "push"
+    assert merged(job).use(**APPLY) == 0
+
+
+@pytest.mark.parametrize("pull", [{"merged_at": None}, {"base": {"ref": "other"}}, {"head": {"sha": "f" * 40}}])
+def test_a_plan_of_a_pull_request_that_was_not_merged_is_not_taken(
+    job: Job, github: StandIn, workspace: Path, pull: dict[str, object]
+) -> None:
+    assert job.use(**PLAN) == 0
+    github.pulls[0].update(pull)
+    after = merged(job)
+    assert after.use(**APPLY) == 4
+    assert "merged with this commit" in after.log
+    assert not (workspace / "lake").exists()
+
+
+def test_another_workflow_may_plan(job: Job, github: StandIn) -> None:
+    assert job.use(**PLAN) == 0
+    after = merged(job)
+    after.workflow = ".github/workflows/apply.yml"
+    assert after.use(**APPLY) == 4
+    assert after.use(**APPLY, plan_workflow=WORKFLOW) == 0, after.log
 
 
 @pytest.mark.parametrize("how", ["fork", "expired", "no zip", "refused"])

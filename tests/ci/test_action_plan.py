@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import sysconfig
 from pathlib import Path
 
 import pytest
+import yaml
 from action_runs import BASE, ROOT, SECRET, Job
 from cli.cli_runs import namespace, table, write
 from github_stand_in import BOT, TOKEN, Fault, StandIn
@@ -56,6 +58,37 @@ def test_the_plan_is_kept_under_the_digest_of_the_manifests(job: Job, github: St
     write(workspace / "manifests", namespace("b"), name="tables.yaml")
     assert job.use(**PLAN, name="prod") == 0
     assert github.artifacts[1]["name"] != first["name"]
+
+
+def test_variables_of_the_job_reach_the_program_and_those_of_the_action_do_not(
+    job: Job, github: StandIn, workspace: Path
+) -> None:
+    """Also those of the job that begin as the action's own do."""
+    job.secrets = {**job.secrets, "R_REGION": "eu-west-9"}
+    text = namespace("a", spec="{properties: {x: '${env:R_REGION}', y: '${env:R_TOKEN:-none}'}}")
+    write(workspace / "manifests", text, name="tables.yaml")
+    assert job.use(**PLAN, env_allow="R_") == 0, job.log
+    body = github.comments[0]["body"]
+    assert ("eu-west-9" in body, TOKEN in body) == (True, False)
+
+
+def test_the_variables_of_the_action_are_known() -> None:
+    """One that is not on the list would reach the program."""
+    steps = yaml.safe_load((ROOT / ".github/actions/reconciler/action.yml").read_text())["runs"]["steps"]
+    (step,) = (s for s in steps if s.get("id") == "run")
+    text = (ROOT / ".github/actions/reconciler/run.py").read_text()
+    listed = text[text.index("INPUTS = ") : text.index("class BadInput")]
+    assert {f"R_{name}" for name in re.findall(r'"([A-Z_]+)"', listed)} == set(step["env"])
+
+
+@pytest.mark.parametrize("command", ["plan", "validate"])
+def test_a_file_name_that_is_no_text(job: Job, github: StandIn, workspace: Path, command: str) -> None:
+    name = os.fsencode(workspace / "manifests") + b"/\xff\xfe.yaml"
+    with open(name, "w") as file:
+        file.write(namespace("b", spec="{protct: true}"))
+    assert job.use(**{**PLAN, "command": command}) == 1
+    assert "M203" in job.summary
+    assert "Traceback" not in job.log, job.log
 
 
 def test_no_plan_is_a_comment_too(job: Job, github: StandIn, workspace: Path) -> None:

@@ -1,6 +1,8 @@
 """The plan that was reviewed: the artifact that the run of the pull request kept, by the digest of the manifests.
 
-It is compared with the plan made now and never run, so it need not be trusted. Still, one of a fork is not taken.
+It is compared with the plan made now and never run. A forged one would still do harm: it could have steps that nobody
+saw, for a catalog that somebody changed meanwhile. Whoever can push a branch can keep an artifact of any name; so it
+has to come from the run of the planning workflow, for the commit of the pull request that was merged.
 """
 
 from __future__ import annotations
@@ -8,6 +10,7 @@ from __future__ import annotations
 import io
 import time
 import zipfile
+from dataclasses import dataclass
 from pathlib import Path
 
 from github_api import ApiError, GitHub
@@ -15,6 +18,17 @@ from github_api import ApiError, GitHub
 PLAN = "plan.json"
 MAX_PLAN = 512 << 20
 TRIES = 3
+EVENT = "pull_request"
+
+
+@dataclass(frozen=True)
+class Merged:
+    """What is applied, and which workflow planned it."""
+
+    commit: str
+    branch: str
+    workflow: str
+    """The path of its file in the repository."""
 
 
 def artifact_name(name: str, digest: str) -> str:
@@ -22,11 +36,11 @@ def artifact_name(name: str, digest: str) -> str:
     return f"reconciler-{name}-{digest.removeprefix('sha256:')[:40]}"
 
 
-def fetch(github: GitHub, name: str, target: Path) -> bool:
+def fetch(github: GitHub, name: str, merged: Merged, target: Path) -> bool:
     """False when there is none. Raises ApiError."""
     for tried in range(1, TRIES + 1):
         try:
-            found = _newest(github, name)
+            found = _newest(github, name, merged)
             if found is None:
                 return False
             target.write_bytes(_plan_in(github.download(f"actions/artifacts/{found}/zip")))
@@ -38,14 +52,27 @@ def fetch(github: GitHub, name: str, target: Path) -> bool:
     return False
 
 
-def _newest(github: GitHub, name: str) -> int | None:
+def _newest(github: GitHub, name: str, merged: Merged) -> int | None:
+    heads = _heads(github, merged)
     kept = []
-    for artifact in github.pages(f"actions/artifacts?name={name}", "artifacts"):
+    for artifact in github.pages(f"actions/artifacts?name={name}", "artifacts") if heads else ():
         run = artifact.get("workflow_run") or {}
         own = run.get("repository_id") is not None and run.get("repository_id") == run.get("head_repository_id")
-        if artifact.get("name") == name and not artifact.get("expired") and own:
-            kept.append((str(artifact.get("created_at")), int(artifact["id"])))
-    return max(kept)[1] if kept else None
+        if artifact.get("name") == name and not artifact.get("expired") and own and run.get("head_sha") in heads:
+            kept.append((str(artifact.get("created_at")), int(artifact["id"]), int(run["id"])))
+    return next((found for _, found, run in sorted(kept, reverse=True) if _planned(github, run, merged, heads)), None)
+
+
+def _heads(github: GitHub, merged: Merged) -> set[str]:
+    """The last commits of the pull requests that brought the commit, as they were when they were merged."""
+    pulls = github.pages(f"commits/{merged.commit}/pulls")
+    return {p["head"]["sha"] for p in pulls if p.get("merged_at") and p["base"]["ref"] == merged.branch}
+
+
+def _planned(github: GitHub, run: int, merged: Merged, heads: set[str]) -> bool:
+    found = github.get(f"actions/runs/{run}")
+    path = str(found.get("path")).partition("@")[0]
+    return path == merged.workflow and found.get("event") == EVENT and found.get("head_sha") in heads
 
 
 def _plan_in(data: bytes) -> bytes:

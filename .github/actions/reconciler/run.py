@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -15,12 +16,22 @@ from typing import IO
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from github_api import ApiError, GitHub
-from reviewed_plan import artifact_name, fetch
+from reviewed_plan import Merged, artifact_name, fetch
 from workflow import annotation, error, fenced, no_commands, output, summary
 
 OK, ERROR, CHANGES, STALE = 0, 1, 2, 4
 STRANGERS = ("pull_request", "pull_request_target", "pull_request_review", "workflow_run", "issue_comment")
 """Events behind which the manifests may be somebody else's."""
+
+
+INPUTS = frozenset(
+    f"R_{name}"
+    for name in (
+        *("PYTHON", "PROGRAM", "COMMAND", "PATHS", "CATALOGS_FROM", "ENV_ALLOW", "FILE_ROOT", "ENV", "ARGS"),
+        *("APPLY_ARGS", "NAME", "REVIEWED", "PLAN_WORKFLOW", "COMMIT", "TOKEN"),
+    )
+)
+"""The variables of the step that runs this."""
 
 
 class BadInput(Exception):
@@ -75,7 +86,7 @@ def run(*words: str, show: bool = True) -> tuple[int, str, str]:
         print(f"$ reconciler {' '.join(words)}", flush=True)
         started = subprocess.Popen(
             [program(), *words],
-            env={k: v for k, v in os.environ.items() if not k.startswith("R_")},  # the token is no business of it
+            env={k: v for k, v in os.environ.items() if k not in INPUTS},  # the token is no business of it
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -138,7 +149,7 @@ def plan() -> int:
         text += f"\n<details open><summary>Warnings</summary>\n\n{fenced(problems)}\n</details>\n"
     summary(text)
     markdown = folder() / "plan.md"
-    markdown.write_text(text + footer(), "utf-8")
+    markdown.write_text(text + footer(), "utf-8", errors="replace")
     output(markdown=str(markdown), changes="true" if code == CHANGES else "false")
     if target.exists():
         digest = json.loads(target.read_bytes())["manifests_digest"]
@@ -171,17 +182,25 @@ def apply() -> int:
     return code
 
 
+def merged() -> Merged:
+    """The workflow that plans is this one, unless the input says which."""
+    here = os.environ.get("GITHUB_WORKFLOW_REF", "").partition("@")[0]
+    workflow = given("PLAN_WORKFLOW") or here.removeprefix(f"{os.environ['GITHUB_REPOSITORY']}/")
+    return Merged(os.environ["GITHUB_SHA"], os.environ["GITHUB_REF_NAME"], workflow)
+
+
 def _reviewed(digest: str) -> Path | None:
     """None when there is none, and says so."""
     wanted = artifact_name(name(), digest)
     file = folder() / "reviewed.json"
     github = GitHub(os.environ["GITHUB_API_URL"], os.environ["GITHUB_REPOSITORY"], os.environ["R_TOKEN"])
     try:
-        if fetch(github, wanted, file):
+        if fetch(github, wanted, merged(), file):
             return file
-        problem = f"no pull request was planned with these manifests (artifact {wanted})"
+        problem = f"no pull request was planned with these manifests and merged with this commit (artifact {wanted})"
     except ApiError as failure:
-        problem = f"the reviewed plan {wanted} cannot be had: {failure}"
+        rights = "; the job needs `actions: read` and `pull-requests: read`" if failure.status in (403, 404) else ""
+        problem = f"the reviewed plan {wanted} cannot be had: {failure}{rights}"
     hint = (
         "Nothing was applied. Somebody changed the manifests after the last plan, or the artifact has expired: open a "
         "pull request that is up to date with the branch, or run this with `reviewed: false` after looking at the plan."
@@ -218,6 +237,8 @@ COMMANDS = {"plan": plan, "apply": apply, "validate": validate}
 
 
 def main() -> int:
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # A name of a file need not be text.
     try:
         chosen = COMMANDS.get(given("COMMAND"))
         if chosen is None:

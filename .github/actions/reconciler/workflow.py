@@ -20,7 +20,7 @@ def output(**values: str) -> None:
 
 def summary(text: str) -> None:
     """At most a mebibyte is shown, and more makes the step fail."""
-    with open(os.environ["GITHUB_STEP_SUMMARY"], "a", encoding="utf-8") as file:
+    with open(os.environ["GITHUB_STEP_SUMMARY"], "a", encoding="utf-8", errors="replace") as file:
         file.write(text[:500_000] + "\n")
 
 
