@@ -78,23 +78,26 @@ def import_catalogs(request: ImportRequest, at: Session) -> Imported:
 
 
 def _there(request: ImportRequest, at: Session) -> tuple[Desired, ImportedFiles]:
-    """What is read together with the new files. A folder whose Catalog documents are elsewhere is read with those."""
+    """What is read together with the new files. A folder whose Catalog documents are elsewhere is read with those; one
+    that stands alone and has no overlays was imported from one environment, and is read without."""
     from reconciler.manifest.import_folder import read_together, shared_by_environments
     from reconciler.manifest.imported_files import ImportedFiles
     from reconciler.model.desired import Desired
 
-    def valid(paths: Sequence[str]) -> Loaded | None:
-        found = app.validate(paths, request.reading, keep_origins=True)
+    def valid(paths: Sequence[str], reading: Reading) -> Loaded | None:
+        found = app.validate(paths, reading, keep_origins=True)
         return None if has_errors(found.diagnostics) and found.documents else found
 
     together = read_together(request.paths, request.folder)
     if not together:
         return Desired({}, {}, {}), ImportedFiles(request.folder, at.say)
-    found = valid(together) or valid([*request.paths, str(request.folder)])
+    shared = shared_by_environments(together)
+    reading = request.reading if shared else replace(request.reading, environment="")
+    found = valid(together, reading) or valid([*request.paths, str(request.folder)], request.reading)
     if found is None:
-        errors = app.validate(together, request.reading).diagnostics
+        errors = app.validate(together, reading).diagnostics
         raise Failure(f"the manifests in {', '.join(together)} have errors; nothing was written", errors)
-    shared, environment = shared_by_environments(together), request.reading.environment
+    environment = request.reading.environment
     return found.desired, ImportedFiles(request.folder, at.say, found.origins, shared, environment)
 
 

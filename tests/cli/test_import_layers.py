@@ -65,3 +65,16 @@ def test_defaults_that_are_not_live_yet(live: Path) -> None:
     applied = reconciler(live, "apply", "m", "--yes")
     assert applied.code == 0, applied.out
     assert reconciler(live, "import", "m", "-o", "m").err.endswith("nothing to do: the files in m say what is live\n")
+
+
+def test_a_folder_of_one_environment_alone(live: Path) -> None:
+    """It has no overlays, and nobody shares it: imported again, it is brought up to date as any other."""
+    for _ in range(2):
+        run = reconciler(live, "import", "m", "-o", "alone", "--env", "prod")
+        assert run.code == 0, run.err
+    assert run.err == "nothing to do: the files in alone say what is live\n"
+    assert reconciler(live, "plan", "alone", "--detailed-exitcode").code == 0
+    (live / "alone/lake/a.yaml").write_text((live / "alone/lake/a.yaml").read_text().replace("score", "scope"))
+    again = reconciler(live, "import", "m", "-o", "alone", "--env", "prod")
+    assert again.out == "updated alone/lake/a.yaml\n", again.err
+    assert reconciler(live, "plan", "alone", "--detailed-exitcode").code == 0
