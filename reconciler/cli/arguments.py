@@ -32,7 +32,10 @@ class Parser(argparse.ArgumentParser):
         found, unknown = self.parse_known_args(args, namespace)
         if unknown:
             parser = self._chosen(found)
-            parser.error("; ".join(f"{_shown(word)} is not known here{parser._near(word)}" for word in unknown))
+            names = [
+                word.partition("=")[0] if word.startswith("-") else word for word in unknown
+            ]  # A value may be secret.
+            parser.error("; ".join(f"{_shown(name)} is not known here{parser._near(name)}" for name in names))
         return found
 
     def _chosen(self, found: argparse.Namespace) -> Parser:
@@ -46,7 +49,7 @@ class Parser(argparse.ArgumentParser):
     def _near(self, word: str) -> str:
         from reconciler.cli.suggest import did_you_mean
 
-        return did_you_mean(word.partition("=")[0], self._option_string_actions) if word.startswith("-") else ""
+        return did_you_mean(word, self._option_string_actions) if word.startswith("-") else ""
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is None or value in action.choices:

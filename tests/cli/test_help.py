@@ -42,7 +42,7 @@ def test_there_are_no_examples_of_commands_that_are_gone() -> None:
         ("plann m", "did you mean plan?"),
         ("pipeline verfy m", "reconciler pipeline: error: argument VERB: 'verfy' is not one of"),
         ("pipeline verfy m", "did you mean verify?"),
-        ("plan m --targett=x", "reconciler plan: error: '--targett=x' is not known here; did you mean --target?"),
+        ("plan m --targett=x", "reconciler plan: error: '--targett' is not known here; did you mean --target?"),
         ("pipeline verify m --dryrun", "'--dryrun' is not known here; did you mean --dry-run?"),
         ("plan m --format jsno", "'jsno' is not one of text, json"),
         ("apply m --allow drop_columns", "did you mean drop_column?"),
