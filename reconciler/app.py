@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import datetime
-import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reconciler.app_files import no_folder, saved_plan
 from reconciler.core.options import PlanOptions
 from reconciler.engine.redact import RedactingFormatter, Redactor
 from reconciler.model.diagnostic import Diagnostic, Source, has_errors
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from reconciler.model.observed import Snapshot
     from reconciler.model.plan import Plan
     from reconciler.model.report import Report, StepResult
-    from reconciler.model.run_record import JournalRecord
-    from reconciler.model.way_back import WayBack
 
 __all__ = ["Failure", "PlanOptions", "Reading", "RedactingFormatter", "Redactor", "Refusal", "Session", "SparkOptions"]
 
@@ -76,20 +74,6 @@ def code_titles() -> Mapping[str, str]:
     from reconciler.manifest.codes import CODES
 
     return CODES
-
-
-def saved_journal(path: Path) -> JournalRecord | None:
-    """None when it is no journal."""
-    from reconciler.model.run_record import NotAJournal, journal_from
-
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            first = file.readline()
-            return journal_from((first, *file)) if '"event"' in first else None
-    except OSError as error:
-        raise Failure(f"cannot read {path}: {error.strerror}") from error
-    except NotAJournal:
-        return None
 
 
 def against_policy(loaded: Loaded, reading: Reading) -> list[Diagnostic]:
@@ -321,21 +305,9 @@ def _journal(the_plan: Plan, chosen: Path | None, at: Session) -> Journal:
         return FileJournal(path, the_plan.plan_id, at.redactor.value, at.run.to_json() if at.run else None)
     except JournalError as error:
         if chosen is not None:
-            raise Failure(f"{error}{_no_folder(chosen)}; nothing was written") from error
+            raise Failure(f"{error}{no_folder(chosen)}; nothing was written") from error
         at.say(f"warning: {error}; the run goes on without a journal (choose a place with --journal FILE)")
         return NoJournal()
-
-
-def saved_plan(path: Path) -> Plan:
-    from reconciler.model.plan_json import PlanFormatError, plan_from_json
-
-    value = read_json(path)
-    if is_report(value):
-        raise Failure(f"{path} is a report, not a plan: give the file that `reconciler plan -o FILE` wrote")
-    try:
-        return plan_from_json(value)
-    except PlanFormatError as error:
-        raise Failure(f"{path}: {error}") from error
 
 
 def plan_to_apply(path: Path) -> Plan:
@@ -343,28 +315,6 @@ def plan_to_apply(path: Path) -> Plan:
     from reconciler.core.policy_waivers import as_of
 
     return as_of(saved_plan(path), today())
-
-
-def is_report(value: object) -> bool:
-    return isinstance(value, dict) and "outcome" in value
-
-
-def ways_back(path: Path, steps: Sequence[str]) -> list[WayBack]:
-    """How to take steps of a report back; without any named, those that have a way."""
-    from reconciler.model.way_back import way_back
-
-    report = read_json(path)
-    if not isinstance(report, dict) or not is_report(report):
-        raise Failure(f"{path} is not a report: give the file that `reconciler apply --report FILE` wrote")
-    try:
-        found = {str(result["id"]): way_back(result) for result in report["steps"]}
-    except (KeyError, TypeError, ValueError) as error:
-        raise Failure(f"{path} is not a report of this program: it is malformed") from error
-    for step in steps:
-        if step not in found:
-            known = ", ".join([*found][:10]) or "none"
-            raise Failure(f"{path} has no step {step}; its steps are {known}{' …' if len(found) > 10 else ''}")
-    return [found[s] for s in steps] if steps else [way for way in found.values() if way.tag is not None]
 
 
 def warn_of_literals(at: Session, where: str) -> None:
@@ -409,48 +359,3 @@ def connect_for(the_plan: Plan, source: Path, at: Session, trusted: Mapping[str,
         if name not in the_plan.catalogs:
             raise Failure(f"{source}: the plan has steps on catalog {name} but does not describe it")
         at.connect(_spec_in(the_plan, name, source))
-
-
-def read_json(path: Path) -> object:
-    try:
-        return json.loads(path.read_bytes())
-    except OSError as error:
-        raise Failure(f"cannot read {path}: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
-        raise Failure(f"{path} is not JSON: {error}") from error
-
-
-def write_file(path: Path, text: str) -> None:
-    from reconciler.engine.files import write_atomically
-
-    try:
-        write_atomically(path, text)
-    except OSError as error:
-        raise Failure(f"cannot write {path}: {error.strerror}{_no_folder(path)}") from error
-
-
-def text_to_replace(path: Path) -> str:
-    """What an earlier run left there. Raises Failure when this one could not put its own in its place."""
-    from reconciler.engine.files import text_to_replace
-
-    try:
-        return text_to_replace(path)
-    except OSError as error:
-        raise Failure(f"cannot write {path}: {error.strerror}{_no_folder(path)}; nothing was written") from error
-
-
-def claim_report(path: Path) -> None:
-    """Raises Failure when it cannot be written; an earlier report does not survive."""
-    from reconciler.engine.files import claim
-    from reconciler.engine.outcome import not_ended
-    from reconciler.render.as_json import report_json
-
-    try:
-        claim(path, report_json(not_ended()))
-    except OSError as error:
-        problem = f"cannot write the report {path}: {error.strerror}{_no_folder(path)}"
-        raise Failure(f"{problem}; nothing was written") from error
-
-
-def _no_folder(path: Path) -> str:
-    return "" if path.parent.is_dir() else f" (create the folder {path.parent} first)"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reconciler import app
+from reconciler import app, app_files
 from reconciler.core.saved_plans import strange_places, unreviewed
 from reconciler.engine.redact import without_literal_secrets
 from reconciler.manifest.schema_files import secret_keys
@@ -40,7 +40,7 @@ def catalogs_for(the_plan: Plan, source: Path, reading: Reading) -> Mapping[str,
 
 def check_reviewed(the_plan: Plan, reviewed: Path) -> None:
     """Raises Stale unless all that would be done now was in the plan that was reviewed."""
-    problems = list(unreviewed(the_plan, app.saved_plan(reviewed)))
+    problems = list(unreviewed(the_plan, app_files.saved_plan(reviewed)))
     if problems:
         hint = "nothing was written; plan and review again"
         raise Stale(f"the reviewed plan {reviewed} does not cover this run: {_some(problems)}; {hint}")

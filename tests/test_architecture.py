@@ -51,13 +51,16 @@ LAYERS: dict[str, frozenset[str]] = {
     ),
     "session": frozenset({"model", "core", "catalog", "engine", "manifest", "render"}),
     "app_data": frozenset({"model", "core", "engine", "manifest", "session", "pipeline"}),
+    "app_files": frozenset({"model", "engine", "render", "session"}),
     "app_lease": frozenset({"model", "catalog.base", "engine", "session"}),
-    "app": frozenset({"model", "core", "catalog", "engine", "manifest", "render", "session", "app_data", "app_lease"}),
-    "app_trust": frozenset({"model", "core", "engine", "manifest", "session", "app"}),
-    "app_import": frozenset({"model", "core", "engine", "manifest", "session", "app"}),
+    "app": frozenset(
+        {"model", "core", "catalog", "engine", "manifest", "render", "session", "app_data", "app_files", "app_lease"}
+    ),
+    "app_trust": frozenset({"model", "core", "engine", "manifest", "session", "app", "app_files"}),
+    "app_import": frozenset({"model", "core", "engine", "manifest", "session", "app", "app_files"}),
     "verbs": frozenset({"model", "core", "catalog.base", "engine", "app", "app_lease", "session", "pipeline"}),
     "explain": frozenset({"model", "manifest.codes"}),
-    "cli": frozenset({"model", "render", "app", "app_import", "app_trust", "verbs", "explain"}),
+    "cli": frozenset({"model", "render", "app", "app_files", "app_import", "app_trust", "verbs", "explain"}),
     "__main__": frozenset({"cli"}),
     "__init__": frozenset(),
 }

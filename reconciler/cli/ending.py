@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from reconciler import app
+from reconciler import app, app_files
 from reconciler.model.plan import Plan
 from reconciler.model.report import Report
 from reconciler.model.run import Run
@@ -48,7 +48,7 @@ class Ending:
         path, labels = Path(args.metrics_file), dict(args.metrics_label)
         for problem in filter(None, map(label_problem, labels)):
             raise app.Failure(f"--metrics-label: {problem}")
-        self._last_success = last_success_in(app.text_to_replace(path), self._command, labels)
+        self._last_success = last_success_in(app_files.text_to_replace(path), self._command, labels)
         self._metrics, self._labels = path, labels
 
     def reported(self, report: Report) -> None:
@@ -61,7 +61,7 @@ class Ending:
         run = Run(self._command, self._started, seconds, code, self.plan, self.report, tuple(self.problems))
         if self._metrics is not None:
             try:
-                app.write_file(self._metrics, metrics_text(run, self._last_success, self._labels, self._clean))
+                app_files.write_file(self._metrics, metrics_text(run, self._last_success, self._labels, self._clean))
             except app.Failure as error:
                 self._warn(f"warning: the metrics were not written: {error.message}")
         for path in termination_logs():

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from reconciler import app
+from reconciler import app, app_files
 from reconciler.cli.exits import OK
 from reconciler.cli.output import Output
 from reconciler.explain.catalogue import explanations, find, nearest
@@ -19,7 +19,7 @@ _QUALIFIERS = frozenset({"exit", "outcome", "status", "error"})
 
 def run(args: argparse.Namespace, out: Output) -> int:
     if args.report is not None:
-        out.result(ways_back_as(app.ways_back(Path(args.report), args.code), args.format))
+        out.result(ways_back_as(app_files.ways_back(Path(args.report), args.code), args.format))
         return OK
     if not args.code:
         out.result(listed(explanations(), args.format))

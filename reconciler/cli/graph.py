@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from reconciler import app
+from reconciler import app, app_files
 from reconciler.cli.exits import OK
 from reconciler.cli.output import Output
 from reconciler.cli.requests import reading
@@ -32,7 +32,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
 def _graph(args: argparse.Namespace, out: Output) -> Graph:
     """Offline: nothing is read but the files."""
     if args.plan is not None:
-        return of_plan(app.saved_plan(Path(args.plan)), args.target, args.catalog)
+        return of_plan(app_files.saved_plan(Path(args.plan)), args.target, args.catalog)
     loaded = app.validate(args.paths, reading(args))
     if has_errors(loaded.diagnostics):
         raise app.Failure("the manifests have errors", loaded.diagnostics)

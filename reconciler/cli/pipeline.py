@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from reconciler import app
+from reconciler import app, app_files
 from reconciler.cli.exits import CHANGES, ERROR, INTERRUPTED, OK, PARTLY
 from reconciler.cli.output import Output
 from reconciler.cli.report_file import ReportFile
@@ -75,7 +75,7 @@ def _give(shown: str, args: argparse.Namespace, out: Output) -> None:
     if args.output is None:
         out.result(shown)
     else:
-        app.write_file(Path(args.output), shown)
+        app_files.write_file(Path(args.output), shown)
 
 
 def _data_steps(args: argparse.Namespace, out: Output) -> int:
@@ -120,7 +120,7 @@ def inventory(args: argparse.Namespace, out: Output) -> int:
         out.diagnostics(found.uncompared.diagnostics)
         out.say(f"error: {found.uncompared.message}")
     if done.page is not None:
-        app.write_file(Path(args.report), inventory_page(done.page))
+        app_files.write_file(Path(args.report), inventory_page(done.page))
     _give(inventory_json(found) if args.format == "json" else inventory_text(found, out.color), args, out)
     if found.nothing_read:
         return ERROR

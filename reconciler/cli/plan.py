@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from reconciler import app
+from reconciler import app, app_files
 from reconciler.cli.exits import CHANGES, OK, REFUSED
 from reconciler.cli.formats import documented, exactly, plan_as
 from reconciler.cli.output import Output
@@ -19,7 +19,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         refuse_clashes(args)
         made = planned(args, out)
         if args.output is not None:
-            app.write_file(Path(args.output), as_json.plan_json(made))
+            app_files.write_file(Path(args.output), as_json.plan_json(made))
             app.warn_of_literals(out.session, args.output)
             exactly(made, args.output, out)
     out.result(plan_as(made, args.format, out))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from reconciler import app
+from reconciler import app, app_files
 from reconciler.model.report import Report
 from reconciler.render import as_json
 
@@ -28,7 +28,7 @@ class ReportFile:
         path, self._path = self._path, None  # A file that is refused gets no report about the refusal either.
         if path is None:
             return
-        app.claim_report(path)
+        app_files.claim_report(path)
         self._path = path
 
     def write(self, report: Report) -> None:
@@ -40,7 +40,7 @@ class ReportFile:
         if self._path is None:
             return
         try:
-            app.write_file(self._path, as_json.report_json(report))
+            app_files.write_file(self._path, as_json.report_json(report))
         except app.Failure as error:
             self.lost = True
             self._say(f"error: the report was not written: {error.message}; the outcome is {report.outcome}")

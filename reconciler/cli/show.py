@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from reconciler import app
+from reconciler import app, app_files
 from reconciler.cli.exits import OK
 from reconciler.cli.formats import journal_as, plan_as, report_as
 from reconciler.cli.output import Output
@@ -13,12 +13,12 @@ from reconciler.cli.output import Output
 
 def run(args: argparse.Namespace, out: Output) -> int:
     file = Path(args.file)
-    journal = app.saved_journal(file)
+    journal = app_files.saved_journal(file)
     if journal is not None:
         out.result(journal_as(journal, args.format))
         return OK
-    value = app.read_json(file)
-    if app.is_report(value):
+    value = app_files.read_json(file)
+    if app_files.is_report(value):
         out.result(report_as(value, args.format, file, who=True))
     elif not isinstance(value, dict) or "steps" not in value:
         raise app.Failure(
@@ -26,5 +26,5 @@ def run(args: argparse.Namespace, out: Output) -> int:
             "`reconciler apply --report FILE` or the journal of `apply` wrote"
         )
     else:
-        out.result(plan_as(app.saved_plan(file), args.format, out))
+        out.result(plan_as(app_files.saved_plan(file), args.format, out))
     return OK

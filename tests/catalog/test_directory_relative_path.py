@@ -10,7 +10,7 @@ import lance
 import pyarrow as pa
 import pytest
 
-from reconciler import app
+from reconciler import app, app_files
 from reconciler.catalog.storage import open_storage, relative_to
 from reconciler.model.plan_json import plan_to_json
 from reconciler.model.report import Report
@@ -57,7 +57,7 @@ def saved(folder: Path, prune: bool = False) -> Path:
 def applied(folder: Path, plan: Path) -> Report:
     with contextlib.chdir(folder):
         session = app.Session()
-        the_plan = app.saved_plan(plan)
+        the_plan = app_files.saved_plan(plan)
         app.connect_for(the_plan, plan, session)
         return app.apply(the_plan, app.RunOptions(journal=folder / "journal"), session)
 
