@@ -195,8 +195,16 @@ def is_over(lease: Lease, times: Times, unchanged: float) -> bool:
 
 
 def free(lease: Lease) -> Lease:
-    """The record that a lease leaves when it is given back, or taken away by hand."""
+    """The record that a lease leaves when it is given back."""
     return replace(lease, held=False)
+
+
+UNLOCKED = "-unlocked"
+
+
+def taken_away(lease: Lease) -> Lease:
+    """As `reconciler unlock` leaves it: never the text that the holder itself would write, who could not tell then."""
+    return replace(free(lease), run=lease.run + UNLOCKED)
 
 
 def _stamp(moment: datetime) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from reconciler.catalog.base import LeaseRecords
-from reconciler.engine.lease import LeaseLog, Me, Refused, Seen, Taken, Times, free, take
+from reconciler.engine.lease import UNLOCKED, LeaseLog, Me, Refused, Seen, Taken, Times, free, take
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.lease import Ending, Lease, LeaseUse
 from reconciler.model.plan import Json
@@ -191,7 +191,7 @@ class Keeper:
         return kept.log.swap(now, lease)
 
     def _whose(self, now: Seen) -> str:
-        if now.lease is None or now.lease.run == self.me.run:
+        if now.lease is None or now.lease.run in (self.me.run, self.me.run + UNLOCKED):
             return "it was taken away with `reconciler unlock`"
         had = f"it is {now.lease.sentence}" if now.lease.held else f"{now.lease.holder.named} had it meanwhile"
         return f"{had}, because this run did not renew it in time"

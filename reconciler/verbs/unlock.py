@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from reconciler import app
 from reconciler.app_lease import places_of
-from reconciler.engine.lease import LeaseLog, Seen, free
+from reconciler.engine.lease import LeaseLog, Seen, taken_away
 from reconciler.engine.lease_holder import liveness
 from reconciler.model.diagnostic import has_errors
 from reconciler.model.errors import CatalogError
@@ -64,7 +64,7 @@ def take_away(locked: Locked) -> bool:
     """False when it is no longer the one that was shown. Raises Failure."""
     assert locked.seen.lease is not None
     try:
-        return locked.log.swap(locked.seen, free(locked.seen.lease)) is not None
+        return locked.log.swap(locked.seen, taken_away(locked.seen.lease)) is not None
     except CatalogError as error:
         name = locked.shown.catalog
         raise app.Failure(
