@@ -6,8 +6,8 @@ from urllib.parse import urlsplit
 
 
 def public_url(url: str) -> str | None:
-    """Without user, password, query and fragment, where tokens are; outside of the web also without parameters, as in
-    `sc://host/;token=`. None for what is no address."""
+    """Without user, password, query and fragment, where tokens are, and without the part of the path that has such
+    (`/;token=`) and what follows: half a secret could not be masked. None for what is no address."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
@@ -16,5 +16,6 @@ def public_url(url: str) -> str | None:
     if not parts.scheme or not host:
         return None
     at = f"[{host}]" if ":" in host else host
-    path = parts.path if parts.scheme in ("http", "https") else parts.path.partition(";")[0]
+    path, parameters, _ = parts.path.partition(";")
+    path = path.rpartition("/")[0] if parameters else path
     return f"{parts.scheme}://{at}{f':{port}' if port is not None else ''}{path}"

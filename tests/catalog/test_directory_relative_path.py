@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import shutil
 from pathlib import Path
 
@@ -47,7 +48,7 @@ def saved(folder: Path, prune: bool = False) -> Path:
         found, _ = app.plan(app.Request(("m.yaml",), options=app.PlanOptions(prune=prune)), app.Session())
     assert found.steps
     assert all(s.verdict == "allowed" for s in found.steps), [s.reason for s in found.steps]
-    text = app.json.dumps(plan_to_json(found))
+    text = json.dumps(plan_to_json(found))
     assert str(folder) not in text
     file = folder / "plan.json"
     file.write_text(text)
@@ -108,7 +109,7 @@ def test_a_declared_location(tmp_path: Path) -> None:
         with contextlib.chdir(folder):
             options = app.PlanOptions(adopt=True)
             found, _ = app.plan(app.Request(("m.yaml",), options=options), app.Session())
-        (folder / "plan.json").write_text(app.json.dumps(plan_to_json(found)))
+        (folder / "plan.json").write_text(json.dumps(plan_to_json(found)))
         folder.rename(tmp_path / f"{home}2")
         assert applied(tmp_path / f"{home}2", tmp_path / f"{home}2" / "plan.json").outcome == "applied"
         with contextlib.chdir(tmp_path / f"{home}2"):

@@ -41,7 +41,7 @@ def test_names_of_flags_and_no_values(words: str, told: str) -> None:
 @pytest.mark.parametrize(
     ("url", "public"),
     [
-        (f"https://me:{CANARY}@h:8443/a/b;j={CANARY}?t={CANARY}#{CANARY}", "https://h:8443/a/b"),
+        (f"https://me:{CANARY}@h:8443/a/b;j={CANARY}?t={CANARY}#{CANARY}", "https://h:8443/a"),
         ("http://[::1]:80/x", "http://[::1]:80/x"),
         ("http://h:port/x", None),
         ("just/a/path", None),
