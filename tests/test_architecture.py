@@ -30,12 +30,13 @@ LAYERS: dict[str, frozenset[str]] = {
     "git_process": frozenset(),
     "manifest": frozenset({"model", "core", "git_process"}),
     "render": frozenset({"model", "core"}),
-    "engine": frozenset({"model", "core", "catalog.base", "catalog.known_secrets", "git_process"}),
+    "engine": frozenset({"model", "core", "catalog.base", "catalog.fence", "catalog.known_secrets", "git_process"}),
     "pipeline": frozenset(
         {
             "model",
             "core",
             "catalog.base",
+            "catalog.fence",
             "catalog.known_secrets",
             "catalog.lance_data",
             "catalog.lance_dataset",

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from reconciler.catalog.directory_rows import Row, Rows
+from reconciler.catalog.fence import may_write
 from reconciler.catalog.lance_dataset import FILE_VERSION, Datasets
 from reconciler.catalog.lance_errors import clean, is_conflict, to_catalog_error, translated
 from reconciler.catalog.lance_remains import had_versions, has_data, has_versions
@@ -247,6 +248,7 @@ class Manifest:
             data_storage_version=dataset.data_storage_version,
             storage_options=options,
         )
+        may_write()
         done = LanceDataset.commit(
             dataset,
             LanceOperation.Overwrite(table.schema, fragments),
@@ -261,6 +263,7 @@ class Manifest:
     def _create(self) -> Any:
         import lance
 
+        may_write()
         with translated(f"create {self._uri}", write=True):
             return lance.write_dataset(
                 [],

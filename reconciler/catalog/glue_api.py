@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reconciler.catalog import glue_errors
+from reconciler.catalog.fence import may_write
 from reconciler.catalog.glue_errors import to_catalog_error
 from reconciler.catalog.glue_session import BrokenAnswer
 from reconciler.catalog.pace import Pace
@@ -69,6 +70,7 @@ class GlueApi:
         attempt = 0
         while True:
             attempt += 1
+            may_write()
             try:
                 self._send(call, arguments)
                 return

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 from urllib.parse import quote, urlencode
 
+from reconciler.catalog.fence import may_write
 from reconciler.catalog.http_transport import Answer, Broken, NeverSent, Timeouts, Transport
 from reconciler.catalog.lance_errors import clean
 from reconciler.catalog.options import HEADER, need_sendable
@@ -127,6 +128,7 @@ class Http:
         attempt = 0
         while True:
             attempt += 1
+            may_write()
             try:
                 reply = self._once(method, path, params, headers, json)
             except NeverSent as error:

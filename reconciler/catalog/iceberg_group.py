@@ -62,8 +62,13 @@ class GroupCommit:
             return True
         error = mine.error
         if not mine.grouped or error.unknown_outcome or error.code in _PASSING:
-            said = error.unknown_outcome, error.retry_after
-            raise CatalogError(error.code, error.message, unknown_outcome=said[0], retry_after=said[1])
+            raise CatalogError(
+                error.code,
+                error.message,
+                unknown_outcome=error.unknown_outcome,
+                retry_after=error.retry_after,
+                gave_up=error.gave_up,
+            )
         return False
 
     def _send(self, mine: _Member) -> None:

@@ -17,6 +17,7 @@ from reconciler.catalog.arrow_convert import (
     to_arrow_type,
 )
 from reconciler.catalog.base import WriteContext, Written
+from reconciler.catalog.fence import may_write
 from reconciler.catalog.lance_dataset import FILE_VERSION, Datasets, dump_keys
 from reconciler.catalog.lance_errors import translated
 from reconciler.catalog.lance_index import INDEXES_KEY, create_index, dump_record, load_record
@@ -43,6 +44,7 @@ def create_dataset(datasets: Datasets, uri: str, change: CreateDataset, context:
 
     schema = to_arrow_schema(change.fields, change.schema_metadata)
     with translated(f"create the dataset {uri}", write=True):
+        may_write()
         try:
             dataset = lance.write_dataset(
                 [],
@@ -99,6 +101,7 @@ def apply_to_dataset(datasets: Datasets, uri: str, change: DatasetChange, contex
         translated(f"{_named(change)} of {uri}", write=True),
     ):
         keep_version(dataset, context.tag)
+        may_write()
         match change:
             case UpdateDataset():
                 dataset = _update(dataset, datasets, change, context)
@@ -114,6 +117,7 @@ def apply_to_dataset(datasets: Datasets, uri: str, change: DatasetChange, contex
                     raise CatalogError(Code.TABLE_INDEX_ALREADY_EXISTS, f"index {change.index.name} exists already")
                 # The record first: without its index it is not seen, so the index appears complete or not at all.
                 dataset = _record_index(datasets, uri, change, context)
+                may_write()
                 create_index(dataset, change.index)
             case DropIndex():
                 dataset.drop_index(change.name)
@@ -142,6 +146,7 @@ def keep_version(dataset: Any, tag: str | None, version: int | None = None) -> N
     """Tags the version before the change. A tag of that name stays: it holds the version before the first attempt."""
     if tag is None or tag in dataset.tags.list():
         return
+    may_write()
     try:
         dataset.tags.create(tag, dataset.version if version is None else version)
     except ValueError as error:
@@ -160,6 +165,7 @@ def _no_tag_for_nothing(dataset: Any, tag: str | None) -> Iterator[None]:
             with contextlib.suppress(Exception):  # The failure itself is what has to be told.
                 known = dataset.tags.list().get(tag)
                 if known is not None and known["version"] == dataset.latest_version:
+                    may_write()
                     dataset.tags.delete(tag)
         raise
 
@@ -213,6 +219,7 @@ def _commit(
         read_version=dataset.version, operation=operation, transaction_properties=_properties(context)
     )
     datasets.stats.count("writes")
+    may_write()
     return LanceDataset.commit(dataset, transaction, storage_options=datasets.storage_options)
 
 

@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Iterable
 from contextlib import suppress
 
+from reconciler.catalog.fence import may_write
 from reconciler.catalog.lance_errors import translated
 from reconciler.catalog.storage import Listing, below_shown_root, inside, relative_to, shown_root
 from reconciler.model.errors import CatalogError, Code
@@ -162,6 +163,7 @@ class LocalStorage:
 
     def create(self, path: str, data: bytes) -> bool:
         where = self.uri(path)
+        may_write()
         with translated(f"write {where}", write=True):
             if self._create_folder(where, data):
                 return True
@@ -200,6 +202,7 @@ class LocalStorage:
 
     def replace(self, path: str, data: bytes) -> None:
         where = self.uri(path)
+        may_write()
         with translated(f"write {where}", write=True):
             os.replace(self._write_beside(where, data), where)
 
@@ -217,6 +220,7 @@ class LocalStorage:
 
     def delete(self, path: str) -> None:
         where = self.uri(path)
+        may_write()
         with translated(f"remove {where}", write=True):
             try:
                 os.unlink(where)
@@ -224,7 +228,8 @@ class LocalStorage:
                 return
 
     def prune(self, path: str) -> None:
-        with suppress(OSError):
+        with suppress(OSError, CatalogError):
+            may_write()
             os.rmdir(self.uri(path))
 
 

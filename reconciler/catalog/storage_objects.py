@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 
+from reconciler.catalog.fence import may_write
 from reconciler.catalog.lance_errors import translated
 from reconciler.catalog.storage import Listing, escape, inside, relative_to
 from reconciler.model.errors import CatalogError, Code
@@ -144,6 +145,7 @@ class ObjectStorage:
         import obstore
         from obstore.exceptions import AlreadyExistsError
 
+        may_write()
         with translated(f"write {self.uri(path)}", write=True):
             try:
                 obstore.put(self._store, path, data, mode="create")
@@ -154,12 +156,14 @@ class ObjectStorage:
     def replace(self, path: str, data: bytes) -> None:
         import obstore
 
+        may_write()
         with translated(f"write {self.uri(path)}", write=True):
             obstore.put(self._store, path, data)
 
     def delete(self, path: str) -> None:
         import obstore
 
+        may_write()
         with translated(f"remove {self.uri(path)}", write=True):
             try:
                 obstore.delete(self._store, path)

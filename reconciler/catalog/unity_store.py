@@ -300,6 +300,9 @@ class UnityStore(Leased):
         if refused.code is Code.TABLE_ALREADY_EXISTS:
             self._ended(ident, old)
             return CatalogError(refused.code, refused.message, landed=True)
+        if refused.gave_up:  # Whoever has the turn now ends it, from the record.
+            self._removed[ident] = _left(ident, old)
+            return refused
         try:
             self.client.create_table(restored(old))
         except CatalogError as error:

@@ -81,9 +81,12 @@ class LeaseLog:
         self._records = records
         self.place = records.place
 
+    def newest(self) -> int:
+        return max(self._records.numbers(), default=0)
+
     def read(self) -> Seen:
         for _ in range(_ROUNDS):
-            number = max(self._records.numbers(), default=0)
+            number = self.newest()
             if not number:
                 return Seen()
             text = self._records.read(number)

@@ -1,9 +1,10 @@
 """The leases of one run: taken in one order by all runs, renewed in the background, looked at before every write.
 
-A holder that was asleep (a stopped process, a suspended machine) must not write on what it knew before: once the last
-renewal is too long ago it renews before it writes, and that succeeds only if nobody has taken the lease meanwhile. What
-remains is a pause between that question and the write itself, longer than the time to live; the preconditions of each
-object stand behind it.
+A holder that was asleep (a stopped process, a suspended machine), or whose lease a person has removed, must not write
+on what it knew before. So every single write is fenced: it leaves only when the token of this run, the number of its
+record, was the newest of the place within the last second, by a look that is taken if need be. Once the last renewal
+is too long ago, it renews first, and that succeeds only if nobody has taken the lease meanwhile. What remains is a
+pause between the look and the write itself; the preconditions of each object stand behind it.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from reconciler.model.lease import Ending, Lease, LeaseUse
 from reconciler.model.plan import Json
 
 Note = Callable[[Mapping[str, Json]], None]
+FRESH = 1.0
+"""Seconds for which a look at the records is good."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,8 @@ class Kept:
     since: str
     waited: float
     over: Lease | None
+    looked: float
+    """When it was last seen to be the newest."""
     lost: str | None = None
 
     def use(self) -> LeaseUse:
@@ -110,7 +115,8 @@ class Keeper:
         if got.shared:
             return
         assert got.seen.lease is not None
-        kept = Kept(one.catalog, log, got.seen, got.at, got.seen.number, got.seen.lease.since, got.waited, got.over)
+        number, since = got.seen.number, got.seen.lease.since
+        kept = Kept(one.catalog, log, got.seen, got.at, number, since, got.waited, got.over, self.times.now())
         with self._lock:
             self.kept.append(kept)
         self._told(kept, got)
@@ -133,10 +139,12 @@ class Keeper:
     # keeping
 
     def problem(self) -> str | None:
-        """Why nothing more may be written, or None. Quick unless a renewal is overdue."""
+        """Why nothing more may be written, or None. Asked before every write; quick for a second after a look."""
         for kept in self.kept:
             if kept.lost is None and self._overdue(kept):
                 self._renew(kept)
+            elif kept.lost is None and self.times.now() - kept.looked >= FRESH:
+                self._look(kept)
             if kept.lost is not None:
                 return kept.lost
         return None
@@ -148,6 +156,29 @@ class Keeper:
 
     def _overdue(self, kept: Kept) -> bool:
         return self.times.now() - kept.confirmed >= self.times.trusted
+
+    def _look(self, kept: Kept) -> None:
+        """A look that fails says nothing: until a renewal is overdue the lease is taken to be held. While another
+        thread asks for this run, its answer will do."""
+        if not self._lock.acquire(blocking=False):
+            return
+        try:
+            asked = self.times.now()
+            if kept.log.newest() != kept.seen.number and (why := self._taken(kept)) is not None:
+                self._lose(kept, why)
+            kept.looked = asked
+        except CatalogError:
+            return
+        finally:
+            self._lock.release()
+
+    def _taken(self, kept: Kept) -> str | None:
+        """Who has the lease now; None when it is this run, of which a renewal has landed after all."""
+        now = kept.log.read()
+        if not self._mine(now):
+            return self._whose(now)
+        kept.seen = now
+        return None
 
     def _start(self) -> None:
         self._thread = threading.Thread(target=self._keep, name="lease", daemon=True)
@@ -175,7 +206,7 @@ class Keeper:
                 self._lose(kept, f"it could not be renewed: {type(error).__name__}: {error}")
                 return
             if isinstance(made, Seen):
-                kept.seen, kept.confirmed = made, asked
+                kept.seen, kept.confirmed, kept.looked = made, asked, asked
             elif made is not None or self._overdue(kept):
                 self._lose(kept, made or "it could not be renewed in time")
 
@@ -184,11 +215,12 @@ class Keeper:
         made = kept.log.swap(kept.seen, lease)
         if made is not None:
             return made
-        now = kept.log.read()
-        if now.lease is None or now.lease.run != self.me.run or not now.lease.held:
-            return self._whose(now)
-        kept.seen = now  # An earlier try has landed after all.
-        return kept.log.swap(now, lease)
+        if (why := self._taken(kept)) is not None:
+            return why
+        return kept.log.swap(kept.seen, lease)
+
+    def _mine(self, now: Seen) -> bool:
+        return now.lease is not None and now.lease.run == self.me.run and now.lease.held
 
     def _whose(self, now: Seen) -> str:
         if now.lease is None or now.lease.run in (self.me.run, self.me.run + UNLOCKED):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from reconciler.catalog.base import Catalog, DataPlane, WriteContext, Written
+from reconciler.catalog.fence import fenced
 from reconciler.engine.chain import Link, Live, Place, describe, links_of, position
 from reconciler.engine.explain import mismatch
 from reconciler.engine.journal import short_id
@@ -195,7 +196,7 @@ def _write_until_it_holds(step: Step, links: Sequence[Link], tools: Tools, attem
         if error is None:
             message = mismatch(attempts.before, step.change, lives[step.key].finding)
             return attempts.end("failed", lives, _error(Code.INVALID_TABLE_STATE, message), landed)
-        if place == "elsewhere":
+        if place == "elsewhere" and not error.gave_up:
             return attempts.end("failed", lives, _moved_on(step, lives, error), landed)
         if not (error.retryable or error.unknown_outcome) or not tools.retry.wait(attempts.count, error):
             return replace(attempts.end("failed", lives, _step_error(error), landed), gave_up=error.gave_up)
@@ -204,7 +205,8 @@ def _write_until_it_holds(step: Step, links: Sequence[Link], tools: Tools, attem
 def _write(step: Step, tools: Tools, attempts: _Attempts) -> CatalogError | None:
     context = WriteContext(tools.plan_id, step.id, attempts.tag, tools.applied_by)
     try:
-        written = _applied(step.change, tools, attempts.before, context)
+        with fenced(tools.guard):
+            written = _applied(step.change, tools, attempts.before, context)
     except CatalogError as error:
         return error
     except Exception as error:

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from reconciler.catalog.base import DataPlace, WriteContext
+from reconciler.catalog.fence import may_write
 from reconciler.catalog.lance_data import (
     CLAIM_KEY,
     PLAN_PROPERTY,
@@ -137,6 +138,7 @@ def committed(place: DataPlace, operation: Any, version: int, properties: Mappin
     from lance.dataset import Transaction
 
     transaction = Transaction(read_version=version, operation=operation, transaction_properties=dict(properties))
+    may_write()
     return LanceDataset.commit(place.uri, transaction, storage_options=dict(place.storage_options) or None)
 
 

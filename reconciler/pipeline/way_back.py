@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from reconciler.catalog.fence import may_write
 from reconciler.catalog.lance_data import STEP_PROPERTY
 from reconciler.catalog.lance_errors import translated
 from reconciler.model.errors import CatalogError
@@ -31,11 +32,13 @@ def tagged(dataset: Any, tag: str | None, version: int) -> Iterator[None]:
         yield
         return
     with translated(f"tag version {version} of {dataset.uri}", write=False):
+        may_write()
         (dataset.tags.update if tag in dataset.tags.list() else dataset.tags.create)(tag, version)
     try:
         yield
     except CatalogError as error:
         if not error.unknown_outcome:
             with contextlib.suppress(Exception):  # The failure itself is what has to be told.
+                may_write()
                 dataset.tags.delete(tag)
         raise

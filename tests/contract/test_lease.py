@@ -15,6 +15,7 @@ from contract.backends import BACKENDS, Backend, LocalDir, Site
 from contract.lake import namespace, table
 from contract.lease_runs import Runs
 from reconciler.engine.lease import LeaseLog
+from reconciler.engine.lease_keeper import FRESH
 from reconciler.model.ident import Ident
 from reconciler.model.lease import Lease
 from reconciler.model.observed import Scope
@@ -251,15 +252,19 @@ def test_unlock_shows_and_takes_away_and_the_run_notices(local: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_run_that_is_done_before_its_next_renewal_reports_that_it_was_lost(local: Path) -> None:
+def test_a_lease_that_is_taken_away_is_seen_by_the_next_write(local: Path) -> None:
+    """With a time to live of a minute: no renewal is due for long."""
     runs = Runs(local)
     with runs.holding("first") as first:
         assert runs.run("unlock", "unlock", "m.yaml", "--yes") == 0, runs.out("unlock")
+        threading.Event().wait(FRESH)
         runs.open_gate("first")
-        assert first.wait(90) == 0, runs.out("first")
+        assert first.wait(90) == 1, runs.out("first")
+    assert runs.writers() == []
     report = json.loads((local / "first.json").read_text())
-    assert (report["outcome"], report["leases"][0]["ending"]) == ("applied", "lost")
-    assert "the lease of catalog lake was lost" in runs.out("first")
+    assert (report["outcome"], report["leases"][0]["ending"]) == ("failed", "lost")
+    assert "it was not written: the lease of catalog lake was lost: it was taken away" in runs.out("first")
+    assert runs.run("second", "apply", "m.yaml", "--yes", "--lock-timeout", "0") == 0, runs.out("second")
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from reconciler.catalog.memory import MemoryCatalog, MemoryLease
 from reconciler.engine.execute import execute
-from reconciler.engine.lease import LeaseLog, Me, Refused, Seen, Taken, Times, free, take
-from reconciler.engine.lease_keeper import Guarded, Keeper, LeaseRefused, LeaseUnavailable
+from reconciler.engine.lease import LeaseLog, Me, Refused, Seen, Taken, Times, free, take, taken_away
+from reconciler.engine.lease_keeper import FRESH, Guarded, Keeper, LeaseRefused, LeaseUnavailable
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.lease import Holder, Lease, lease_from
 
@@ -176,14 +176,63 @@ def test_a_run_that_ended_before_its_next_renewal_finds_out_that_it_was_lost(by_
     log = LeaseLog(records)
     seen = log.read()
     assert seen.lease is not None
-    clock.now += 5
-    newest = log.swap(seen, free(seen.lease) if by_hand else me("b").lease(clock.times()))
-    assert keeper.problem() is None, "no renewal was due"
+    newest = log.swap(seen, taken_away(seen.lease) if by_hand else me("b").lease(clock.times()))
+    assert keeper.problem() is None, "it has just looked"
     keeper.release()
     assert [use.ending for use in keeper.uses()] == ["lost"]
     assert log.read() == newest
     assert ("reconciler unlock" if by_hand else "held by b@h") in said[0]
     assert "plan again" in said[0]
+
+
+@pytest.mark.parametrize("by_hand", [False, True])
+def test_a_lease_that_was_taken_away_is_seen_by_the_next_write(by_hand: bool) -> None:
+    """Long before a renewal is due: the token is looked for at a write."""
+    records, clock = MemoryLease(), Clock()
+    keeper = Keeper(me("a"), clock.times())
+    keeper.take_all([Guarded("lake", records)], 0)
+    log = LeaseLog(records)
+    seen = log.read()
+    assert seen.lease is not None
+    log.swap(seen, taken_away(seen.lease) if by_hand else me("b").lease(clock.times()))
+    clock.now += FRESH
+    problem = keeper.problem()
+    assert problem is not None
+    assert ("reconciler unlock" if by_hand else "held by b@h") in problem
+    keeper.release()
+
+
+def test_a_look_that_fails_says_nothing_until_a_renewal_is_overdue() -> None:
+    records, clock = Failing(), Clock()
+    keeper = Keeper(me("a"), clock.times())
+    keeper.take_all([Guarded("lake", records)], 0)
+    records.error = CatalogError(Code.SERVICE_UNAVAILABLE, "away")
+    clock.now += TTL / 2
+    assert keeper.problem() is None
+    clock.now += TTL / 3
+    problem = keeper.problem()
+    assert problem is not None
+    assert "away" in problem
+    keeper.release()
+
+
+def test_looks_are_rare_and_stop_no_thread() -> None:
+    """One a second, however much is written; a thread that is asking does not hold up the others."""
+    records, clock = Failing(), Clock()
+    keeper = Keeper(me("a"), clock.times())
+    keeper.take_all([Guarded("lake", records)], 0)
+    before = records.looks
+    for _ in range(100):
+        clock.now += 0.1
+        assert keeper.problem() is None
+    assert records.looks - before in (9, 10)
+    clock.now += FRESH
+    with keeper._lock:
+        thread = threading.Thread(target=keeper.problem)
+        thread.start()
+        thread.join(30)
+        assert not thread.is_alive()
+    keeper.release()
 
 
 def test_a_record_that_is_not_listed_keeps_nobody_apart() -> None:
@@ -202,7 +251,13 @@ class Failing(MemoryLease):
 
     lost_answers: int = 0
     error: CatalogError | None = None
-    calls: list[str] = field(default_factory=list)
+    looks: int = 0
+
+    def numbers(self) -> list[int]:
+        self.looks += 1
+        if self.error is not None:
+            raise self.error
+        return super().numbers()
 
     def create(self, number: int, text: str) -> bool:
         if self.error is not None:
