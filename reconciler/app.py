@@ -135,7 +135,7 @@ def plan(request: Request, at: Session) -> tuple[Plan, list[Diagnostic]]:
     if request.options.prune and (nowhere := scope_problems(desired, names)):
         raise Failure("--prune has nothing to look through", nowhere)
     capabilities = capabilities_of(desired, names)
-    at.side_by_side(lambda name: at.connect(desired.catalogs[name]), names)
+    at.connect_all([desired.catalogs[name] for name in names])
     made = planned(desired, at.observe(desired, names), capabilities, request, at)
     return made, loaded.diagnostics
 
@@ -352,10 +352,7 @@ def connect_for(the_plan: Plan, source: Path, at: Session, trusted: Mapping[str,
 
     allowed = [s for s in the_plan.steps if s.verdict == "allowed"]
     origins = {name for s in allowed for name in catalogs_read(s.change)}
-    for name in sorted({s.catalog for s in allowed} | origins):
-        if trusted is not None:
-            at.connect(trusted[name])
-            continue
-        if name not in the_plan.catalogs:
-            raise Failure(f"{source}: the plan has steps on catalog {name} but does not describe it")
-        at.connect(_spec_in(the_plan, name, source))
+    names = sorted({s.catalog for s in allowed} | origins)
+    if trusted is None and (strange := [name for name in names if name not in the_plan.catalogs]):
+        raise Failure(f"{source}: the plan has steps on catalog {strange[0]} but does not describe it")
+    at.connect_all([_spec_in(the_plan, name, source) if trusted is None else trusted[name] for name in names])

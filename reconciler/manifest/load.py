@@ -27,6 +27,7 @@ from reconciler.manifest.plugin_options import PluginTypes
 from reconciler.manifest.prepare import OWN, SHARED, File, Prepared, opened, prepare
 from reconciler.manifest.problem import Path, Problem, Problems, TooMany
 from reconciler.manifest.prune import without_refused
+from reconciler.manifest.reference_places import with_places
 from reconciler.manifest.registry import CatalogEntry, Entry, PolicyEntry, Registry
 from reconciler.manifest.schema_check import accepts, explain, settle
 from reconciler.manifest.sink import Sink, place_in
@@ -175,7 +176,8 @@ def _checked(
     if not has_errors(loader.diagnostics):
         _check_policies(loader.registry, desired, capabilities_of)
     known = frozenset({*loader.asked, *loader.prepared.variables})
-    return Loaded(desired, tidy(loader.diagnostics), loader.documents, known, origins=loader.origins)
+    told = loader.resolver.missing.counted(tidy(loader.diagnostics))
+    return Loaded(desired, told, loader.documents, known, origins=loader.origins)
 
 
 def _check_policies(registry: Registry, desired: Desired, capabilities_of: CapabilitiesOf | None) -> None:
@@ -219,6 +221,7 @@ class _Loader:
     def read(self, file: File) -> None:
         sink = file.sink
         self.resolver.room = MAX_EXPANSION
+        self.resolver.missing.next_file()
         references = "${" in file.text
         overlay = self.prepared.overlay
         for found in file.documents():
@@ -318,9 +321,9 @@ class _Loader:
         if problems.identity_unknown:
             self._remember_broken(value)
         elif isinstance(declared, CatalogSpec):
-            self.registry.add_catalog(CatalogEntry(declared, report, place))
+            self.registry.add_catalog(CatalogEntry(with_places(declared, sink.file, document), report, place))
         elif isinstance(declared, Policy):
-            if not problems:  # One whose patterns cannot be used cannot be asked.
+            if problems.none:  # One whose patterns cannot be used cannot be asked.
                 self.registry.add_policy(PolicyEntry(declared, value, report))
         else:
             self.registry.add(Entry(declared, report, place))
