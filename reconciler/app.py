@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing, nullcontext, suppress
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reconciler.app_files import no_folder, saved_plan
+from reconciler.app_files import no_folder
 from reconciler.core.options import PlanOptions
 from reconciler.engine.redact import RedactingFormatter, Redactor
 from reconciler.model.diagnostic import Diagnostic, Source, has_errors
@@ -135,7 +135,7 @@ def plan(request: Request, at: Session) -> tuple[Plan, list[Diagnostic]]:
     if request.options.prune and (nowhere := scope_problems(desired, names)):
         raise Failure("--prune has nothing to look through", nowhere)
     capabilities = capabilities_of(desired, names)
-    at.side_by_side(lambda name: at.connect(desired.catalogs[name]), names)
+    at.connect_all([desired.catalogs[name] for name in names])
     made = planned(desired, at.observe(desired, names), capabilities, request, at)
     return made, loaded.diagnostics
 
@@ -310,13 +310,6 @@ def _journal(the_plan: Plan, chosen: Path | None, at: Session) -> Journal:
         return NoJournal()
 
 
-def plan_to_apply(path: Path) -> Plan:
-    """A saved plan as it counts today: waivers in it may have expired since."""
-    from reconciler.core.policy_waivers import as_of
-
-    return as_of(saved_plan(path), today())
-
-
 def warn_of_literals(at: Session, where: str) -> None:
     """Secrets that stand in a manifest are not written down again: whoever uses what was written has to supply them."""
     from reconciler.engine.redact import literal_warning
@@ -326,36 +319,3 @@ def warn_of_literals(at: Session, where: str) -> None:
         warning = literal_warning(spec, secret_keys(options_schema(spec.type)), where)
         if warning is not None:
             at.say(warning)
-
-
-def learn_secrets(the_plan: Plan, source: Path, at: Session, trusted: Mapping[str, CatalogSpec] | None = None) -> None:
-    """So that a saved plan can be shown without them. Key by key: what cannot be resolved is told when its catalog is
-    opened."""
-    specs = [_spec_in(the_plan, name, source) for name in the_plan.catalogs] if trusted is None else trusted.values()
-    for spec in specs:
-        for key, value in spec.options.items():
-            with suppress(Failure):
-                at.resolved(replace(spec, options={key: value}))
-
-
-def _spec_in(the_plan: Plan, name: str, source: Path) -> CatalogSpec:
-    from reconciler.model.desired import CatalogSpec, Management
-
-    spec = the_plan.catalogs[name]
-    options = {k: v for k, v in spec.spec.items() if k not in ("type", "management")}
-    return CatalogSpec(name, spec.type, options, Management(), Source(str(source)))
-
-
-def connect_for(the_plan: Plan, source: Path, at: Session, trusted: Mapping[str, CatalogSpec] | None = None) -> None:
-    """Opens what a saved plan is about, and what it only copies from; from the specs in it, or from `trusted`."""
-    from reconciler.model.change import catalogs_read
-
-    allowed = [s for s in the_plan.steps if s.verdict == "allowed"]
-    origins = {name for s in allowed for name in catalogs_read(s.change)}
-    for name in sorted({s.catalog for s in allowed} | origins):
-        if trusted is not None:
-            at.connect(trusted[name])
-            continue
-        if name not in the_plan.catalogs:
-            raise Failure(f"{source}: the plan has steps on catalog {name} but does not describe it")
-        at.connect(_spec_in(the_plan, name, source))

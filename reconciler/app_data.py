@@ -143,7 +143,8 @@ def resolved(source: Mapping[str, object], at: Session) -> dict[str, Any]:
     try:
         values, secrets = resolved_source(source)
     except ManifestError as error:
-        raise CatalogError(Code.INVALID_INPUT, f"the source: {error.message}; {error.hint}") from error
+        lacking = "; ".join(dict.fromkeys(p.message for p in error.problems))
+        raise CatalogError(Code.INVALID_INPUT, f"the source: {lacking}; {error.hint}") from error
     at.redactor.add(secrets)
     return _located(values, at)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from reconciler.core.secret_names import harmless_values
 from reconciler.engine.redact import Redactor
-from reconciler.model.diagnostic import Diagnostic
+from reconciler.model.diagnostic import Diagnostic, Source
 from reconciler.model.errors import CatalogError
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from reconciler.engine.events import Tell
     from reconciler.engine.observe import Scanned
     from reconciler.engine.progress import Progress
+    from reconciler.manifest.problem import Problem
     from reconciler.model.desired import CatalogSpec, Desired
     from reconciler.model.observed import Scope, Snapshot
     from reconciler.model.report import Outcome
@@ -126,6 +127,22 @@ class Session:
         self._open.callback(catalog.close)
         return catalog
 
+    def connect_all(self, specs: Sequence[CatalogSpec]) -> None:
+        """Side by side. What is missing for any of them is told at once, before the first is opened."""
+        failed: dict[str, list[Diagnostic]] = {}
+        for spec in specs:
+            try:
+                self.resolved(spec)
+            except Failure as failure:
+                if not failure.diagnostics:
+                    raise
+                failed[spec.name] = failure.diagnostics
+        if failed:
+            names = f"catalog {next(iter(failed))}" if len(failed) == 1 else f"the catalogs {', '.join(failed)}"
+            raise Failure(f"{names} cannot be opened", [d for found in failed.values() for d in found])
+        by_name = {spec.name: spec for spec in specs}
+        self.side_by_side(lambda name: self.connect(by_name[name]), [*by_name])
+
     def resolved(self, spec: CatalogSpec) -> tuple[dict[str, str], frozenset[str]]:
         """The keys to open it with, and which of their values are secret. Raises Failure."""
         from reconciler.manifest.problem import ManifestError
@@ -135,8 +152,7 @@ class Session:
         try:
             options, secrets = connection_options(spec.options, options_schema(spec.type))
         except ManifestError as error:
-            where = Diagnostic(spec.source, error.code, "error", error.message, error.hint)
-            raise Failure(f"catalog {spec.name} cannot be opened", [where]) from error
+            raise Failure(f"catalog {spec.name} cannot be opened", located(spec, error.problems)) from error
         except CatalogError as error:
             raise self._unreachable(spec.name, error) from error
         self.redactor.add(secrets, harmless=harmless_values(options))
@@ -200,3 +216,14 @@ def options_schema(type_: str) -> Mapping[str, Any]:
     from reconciler.manifest.schema_files import options_of
 
     return options_of(type_) or with_storage(plugin_options(type_) or {})
+
+
+def located(spec: CatalogSpec, problems: Sequence[Problem]) -> list[Diagnostic]:
+    """Each at its reference. A catalog that came with a saved plan has no places: then its name has to do."""
+
+    def place(problem: Problem) -> Source:
+        key = str(problem.path[-1]) if problem.path else ""
+        beside = next((place for (name, _), place in spec.places.items() if name == key), spec.source)
+        return spec.places.get((key, problem.offset), beside)
+
+    return [Diagnostic(place(p), p.code, "error", f"catalog {spec.name}: {p.message}", p.hint) for p in problems]

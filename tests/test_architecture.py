@@ -58,10 +58,13 @@ LAYERS: dict[str, frozenset[str]] = {
         {"model", "core", "catalog", "engine", "manifest", "render", "session", "app_data", "app_files", "app_lease"}
     ),
     "app_trust": frozenset({"model", "core", "engine", "manifest", "session", "app", "app_files"}),
+    "app_saved": frozenset({"model", "core", "session", "app", "app_files"}),
     "app_import": frozenset({"model", "core", "engine", "manifest", "session", "app", "app_files"}),
     "verbs": frozenset({"model", "core", "catalog.base", "engine", "app", "app_lease", "session", "pipeline"}),
     "explain": frozenset({"model", "manifest.codes"}),
-    "cli": frozenset({"model", "render", "app", "app_files", "app_import", "app_trust", "verbs", "explain"}),
+    "cli": frozenset(
+        {"model", "render", "app", "app_files", "app_import", "app_saved", "app_trust", "verbs", "explain"}
+    ),
     "__main__": frozenset({"cli"}),
     "__init__": frozenset(),
 }

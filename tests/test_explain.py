@@ -21,6 +21,8 @@ from reconciler.model.errors import Code
 from reconciler.model.explanation import Example, Explanation, Repeated
 from reconciler.model.policy import TITLES
 from reconciler.model.report import EXIT_CODES
+from reconciler.model.run import OUTCOMES
+from reconciler.render.ran import WORDS
 
 BESIDE = """\
 apiVersion: reconciler.lance/v1
@@ -32,7 +34,6 @@ apiVersion: reconciler.lance/v1
 kind: Namespace
 metadata: {catalog: lake, id: [n]}
 """
-STATUSES = ("done", "skipped", "failed", "unknown", "not_run")
 BLOCKED = {
     value
     for name, value in vars(plan).items()
@@ -48,9 +49,9 @@ def test_every_code_and_word_has_one_entry() -> None:
     }
     assert planning == {"P101", "P102", "P103", "P104"}
     wanted = {*CODES, *TITLES, *planning, *(c.title for c in Code), *BLOCKED}
-    wanted |= {f"allow:{w}" for w in ALLOW_WORDS} | {f"status {s}" for s in STATUSES}
-    wanted |= {f"outcome {o}" for o in EXIT_CODES} | {f"exit {n}" for n in (*EXIT_CODES.values(), 2, 6)}
-    codes = [e.code for e in ALL]
+    wanted |= {f"allow:{w}" for w in ALLOW_WORDS} | {f"status {s}" for s in WORDS}
+    wanted |= {f"outcome {o}" for o in OUTCOMES} | {f"exit {n}" for n in (*EXIT_CODES.values(), 2, 6)}
+    codes = [e.code for e in ALL if e.kind not in ("action", "word")]
     assert sorted(codes) == sorted(wanted)
 
 
@@ -140,6 +141,11 @@ def test_nearly_all_diagnostics_are_executed() -> None:
         ("drop_column", ["allow:drop_column"]),
         ("allow:drop_column", ["allow:drop_column"]),
         ("failed", ["outcome failed", "status failed"]),
+        ("orphans", ["orphaned"]),
+        ("Unsupported", ["Unsupported", "verdict unsupported"]),
+        ("adopt", ["adopt", "action adopt"]),
+        ("projection: stale", ["stale projection"]),
+        ("-", ["sign -"]),
         ("needs_two_applies", ["needs_two_applies"]),
         ("nonsense", []),
     ],
@@ -154,6 +160,8 @@ def test_the_command(tmp_path: Path) -> None:
     assert "propertys: {team: vision}" in shown.out
     both = reconciler(tmp_path, "explain", "exit", "3", "P001", "--format", "json")
     assert [e["code"] for e in both.json["explanations"]] == ["exit 3", "P001"]
+    words = reconciler(tmp_path, "explain", "left", "out", "unowned", "-", "status", "not_run", "--format", "json")
+    assert [e["code"] for e in words.json["explanations"]] == ["left out", "unowned", "sign -", "status not_run"]
     listed = reconciler(tmp_path, "explain")
     assert all(e.code in listed.out and e.title in listed.out for e in ALL)
     assert len(json.loads(reconciler(tmp_path, "explain", "--format", "json").out)["explanations"]) == len(ALL)
@@ -168,3 +176,4 @@ def test_a_word_that_nobody_knows(tmp_path: Path) -> None:
     assert missed.code == 1
     assert "did you mean M203?" in missed.err
     assert missed.out == ""
+    assert "nothing is called exit 99" in reconciler(tmp_path, "explain", "exit", "99").err

@@ -1,7 +1,7 @@
 """The AWS Glue Data Catalog.
 
-The caller needs glue:GetDatabase(s), GetTable(s), GetUserDefinedFunctions, Create/Update/DeleteDatabase,
-Create/Update/DeleteTable, and GetCatalogs where child catalogs are used; with Lake Formation also its permissions.
+docs/security.md lists what the caller needs, and a test keeps the list to what is called; with Lake Formation also its
+permissions.
 """
 
 from __future__ import annotations

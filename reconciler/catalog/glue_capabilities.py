@@ -6,7 +6,7 @@ child catalogs are containers: AWS makes them from other sources, so they are li
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from reconciler.catalog import glue_columns
@@ -47,6 +47,8 @@ class GlueCapabilities(Capabilities):
     max_parallelism: int = 16
     drop_needs_allow: bool = True
     chooses_location: bool = True
+    all_catalogs: bool = False
+    """Child catalogs are read whether or not a manifest speaks of them."""
 
     @property
     def problem(self) -> str | None:
@@ -56,6 +58,16 @@ class GlueCapabilities(Capabilities):
         if holds_userinfo(self.root):
             return "spec.root holds a user name or a password (scheme://user:password@...): give those as storage.*"
         return None if _absolute(self.root) else f"spec.root {self.root!r} is not a URI and not an absolute path"
+
+    def covers(self, kind: Kind, ident: Ident, namespaces: Collection[Ident]) -> bool:
+        """A database of a child catalog is looked for where an identifier leads into that catalog."""
+        above = ident[:-1]
+        return (
+            kind == "Table"
+            or not above
+            or self.all_catalogs
+            or any(c[: len(above)] == above for c in chains(namespaces))
+        )
 
     def ident_problem(self, kind: Kind, ident: Ident) -> str | None:
         if self.problem:
@@ -151,7 +163,14 @@ def glue_capabilities(options: Mapping[str, object]) -> GlueCapabilities:
     """`options` as written or resolved."""
     root = options.get("root")
     known = not (isinstance(root, str) and "${" in root)
-    return GlueCapabilities(root if isinstance(root, str) and root and known else None, known)
+    everything = options.get("catalogs") in (True, "true")
+    chosen = root if isinstance(root, str) and root and known else None
+    return GlueCapabilities(chosen, known, all_catalogs=everything)
+
+
+def chains(namespaces: Iterable[Ident]) -> frozenset[Ident]:
+    """The child catalogs that databases are in."""
+    return frozenset(n[:-1] for n in namespaces if n[:-1])
 
 
 def _absolute(location: str) -> bool:

@@ -13,7 +13,7 @@ from reconciler.catalog.glue_catalogs import ChildCatalogs
 from reconciler.catalog.glue_errors import no_such_operation
 from reconciler.catalog.glue_fresh import Fresh
 from reconciler.catalog.glue_lease import GlueLease
-from reconciler.catalog.glue_walk import Walk, chains
+from reconciler.catalog.glue_walk import Walk, chains_of
 from reconciler.catalog.glue_wire import (
     changed_table_input,
     database_input,
@@ -75,7 +75,7 @@ class GlueStore(Leased):
     # reads
 
     def walk(self, scope: Scope) -> Iterator[Listed]:
-        self._deep = self._deep or bool(chains(scope))
+        self._deep = self._deep or bool(chains_of(scope))
         return self._walk(scope)
 
     def namespace(self, ident: Ident) -> NamespaceEntry | BrokenEntry | None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from reconciler.catalog.entries import Listed, NamespaceEntry
 from reconciler.catalog.glue_api import GlueApi
-from reconciler.catalog.glue_capabilities import OWN
+from reconciler.catalog.glue_capabilities import OWN, chains
 from reconciler.catalog.glue_catalogs import ChildCatalogs
 from reconciler.catalog.glue_wire import namespace_entry, table_entry
 from reconciler.catalog.spread import spread
@@ -55,7 +55,7 @@ class Walk:
     def _containers(self, scope: Scope) -> Iterator[Listed]:
         """Databases and the catalogs above them."""
         yield from self._databases(ROOT, raise_first=True)
-        wanted = chains(scope)
+        wanted = chains_of(scope)
         if wanted or self.all_catalogs:
             yield from self._below(ROOT, wanted)
 
@@ -110,7 +110,6 @@ class Walk:
         return self.api.pages(doing, "get_tables", "TableList", arguments, Code.NAMESPACE_NOT_FOUND)
 
 
-def chains(scope: Scope) -> frozenset[Ident]:
+def chains_of(scope: Scope) -> frozenset[Ident]:
     """The child catalogs that the manifests speak of."""
-    above = {n[:-1] for n in scope.namespaces} | {t[:-2] for t in (*scope.detail, *scope.locations)}
-    return frozenset(c for c in above if c)
+    return chains({*scope.namespaces, *(t[:-1] for t in (*scope.detail, *scope.locations))})

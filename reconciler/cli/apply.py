@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from reconciler import app, app_trust
+from reconciler import app, app_saved, app_trust
 from reconciler.cli.confirm import confirm, terminal
 from reconciler.cli.exits import ERROR, INTERRUPTED, OK, PARTLY
 from reconciler.cli.formats import report_as
@@ -71,12 +71,12 @@ def _no_plan(args: argparse.Namespace, file: ReportFile, outcome: Outcome, messa
 
 
 def _applied(args: argparse.Namespace, out: Output, file: ReportFile) -> Report:
-    made = app.plan_to_apply(Path(args.plan)) if args.plan is not None else planned(args, out)
+    made = app_saved.plan_to_apply(Path(args.plan)) if args.plan is not None else planned(args, out)
     out.made(made)
     trusted = app_trust.catalogs_for(made, Path(args.plan), reading(args)) if args.plan and args.catalogs_from else None
     if args.plan is not None:  # Not before the file is trusted: it names the folders that git is asked about.
         app.identify(out.session, the_plan=made)
-        app.learn_secrets(made, Path(args.plan), out.session, trusted)
+        app_saved.learn_secrets(made, Path(args.plan), out.session, trusted)
     shown = masked_plan(made, out.redactor.content)
     if args.format == "text":
         out.result(text.plan_text(shown, out.color, width=out.width))
@@ -87,7 +87,7 @@ def _applied(args: argparse.Namespace, out: Output, file: ReportFile) -> Report:
             out.say(text.plan_text(shown).rstrip("\n"))
         confirm(shown, out)
     if args.plan is not None and made.refused is None:
-        app.connect_for(made, Path(args.plan), out.session, trusted)
+        app_saved.connect_for(made, Path(args.plan), out.session, trusted)
     journal = Path(args.journal) if args.journal else None
     options = app.RunOptions(args.parallelism, args.timeout, journal, spark(args), args.lock_timeout)
     return app.apply(made, options, out.session, file.write)

@@ -9,12 +9,10 @@ from pathlib import Path
 from reconciler import app, app_files
 from reconciler.cli.exits import OK
 from reconciler.cli.output import Output
-from reconciler.explain.catalogue import explanations, find, nearest
+from reconciler.explain.catalogue import QUALIFIERS, explanations, find, nearest
 from reconciler.model.explanation import Explanation
 from reconciler.render.explained import explained, listed
 from reconciler.render.way_back import ways_back_as
-
-_QUALIFIERS = frozenset({"exit", "outcome", "status", "error"})
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
@@ -30,10 +28,19 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
 
 def _words(given: Sequence[str]) -> Iterator[str]:
-    """`exit 3` is one name, also without quotes."""
-    words = iter(given)
-    for word in words:
-        yield f"{word} {next(words, '')}".strip() if word.lower() in _QUALIFIERS else word
+    """`exit 3` and `left out` are one name, also without quotes."""
+    words = list(given)
+    while words:
+        word = words.pop(0)
+        if words and _belong(word, words[0]):
+            word = f"{word} {words.pop(0)}"
+        yield word
+
+
+def _belong(word: str, after: str) -> bool:
+    if word.lower() in QUALIFIERS and not find(word):
+        return True
+    return any(c.isalnum() for c in after) and bool(find(f"{word} {after}"))
 
 
 def _found(word: str) -> list[Explanation]:

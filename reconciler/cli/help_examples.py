@@ -35,6 +35,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "explain": (
         ("a diagnostic", "reconciler explain M203"),
         ("what an exit code means", "reconciler explain exit 3"),
+        ("a word of a plan or of status", "reconciler explain orphaned"),
         ("how to take a step back", "reconciler explain s3 --report report.json"),
         ("everything that has an explanation", "reconciler explain"),
     ),

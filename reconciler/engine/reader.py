@@ -51,6 +51,10 @@ class Reader:
             return self._ask(keys)
         return {key: batch.found[key] for key in keys}
 
+    def covers(self, key: Key, namespaces: Collection[Ident]) -> bool:
+        """Whether a plan about these namespaces has looked for it."""
+        return self._catalog.capabilities.covers(*key, namespaces)
+
     def children(self, ident: Ident) -> tuple[str, ...]:
         """Raises CatalogError only."""
         try:

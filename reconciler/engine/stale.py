@@ -15,7 +15,7 @@ from reconciler.engine.retry import Retry
 from reconciler.engine.room import pending, rivals, taken
 from reconciler.model.change import RenameNamespace
 from reconciler.model.errors import CatalogError
-from reconciler.model.ident import ObjectKey
+from reconciler.model.ident import ObjectKey, parent
 from reconciler.model.observed import Absent, Detached, Finding, Present, Unreadable
 from reconciler.model.plan import Step
 
@@ -98,7 +98,11 @@ def _look(
     found = dict(retry.call(lambda: reader.read([(k.kind, k.ident) for k in keys])))
     renames = renames_of(link.step for key in keys for link in chains[key])
     earlier = {k: _earlier(k, renames) for k in keys if isinstance(found[k.kind, k.ident], Absent)} if renames else {}
-    others = _rivals(keys, earlier, renames, found, chains)
+    about = {k.ident if k.kind == "Namespace" else parent(k.ident) for k in keys}
+    others = {
+        key: [rival for rival in there if reader.covers(rival, about)]
+        for key, there in _rivals(keys, earlier, renames, found, chains).items()
+    }
     if wanted := {name for names in (*earlier.values(), *others.values()) for name in names} - found.keys():
         found.update(retry.call(lambda: reader.read(wanted)))
     live: dict[ObjectKey, Live] = {}

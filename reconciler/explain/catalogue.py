@@ -19,8 +19,14 @@ from reconciler.model.policy import TITLES
 FILES: dict[str, Kind] = {
     "m1": "diagnostic", "m2": "diagnostic", "m3": "diagnostic", "m4": "diagnostic", "m5": "diagnostic",
     "plan": "diagnostic", "policy": "policy", "errors": "error", "blocked": "blocked_by", "exits": "exit code",
-    "reports": "outcome",
+    "reports": "outcome", "actions": "action", "words": "word",
 }  # fmt: skip
+QUALIFIERS = frozenset({
+    "exit", "outcome", "status", "error", "action", "verdict", "risk", "plane", "state", "summary", "sign", "lease",
+    "process", "maintain",
+})  # fmt: skip
+"""First words of names that are also known without them."""
+_SEEN = "it is told by a plan or a run"
 _NUMBERS = {code.title: int(code) for code in Code}
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -44,7 +50,8 @@ def nearest(word: str) -> str | None:
 
 
 def _plain(word: str) -> str:
-    return re.sub(r"[\s_\-:]+", " ", word.strip().lower())
+    plain = re.sub(r"[\s_\-:]+", " ", word.strip().lower()).strip()
+    return plain or word.strip()
 
 
 def _file(name: str) -> dict[str, Any]:
@@ -65,9 +72,9 @@ def _entry(code: str, kind: Kind, value: Mapping[str, Any]) -> Explanation:
         value["fix"],
         _example(value.get("bad")),
         _example(value.get("good")),
-        value.get("not_run", ""),
+        value.get("not_run", _SEEN if kind in ("action", "word") else ""),
         Setting(value.get("alone", False), paths, encoding, tuple(value.get("also", ())), value.get("environment", {})),
-        _names(code, kind),
+        (*_names(code, kind), *value.get("names", ())),
     )
 
 
@@ -91,4 +98,5 @@ def _names(code: str, kind: Kind) -> tuple[str, ...]:
         return (number, f"error {number}", re.sub("(?<=[a-z])(?=[A-Z])", "_", code))
     if kind == "blocked_by":
         return (code.removeprefix("allow:"),) if code.startswith("allow:") else ()
-    return (code.partition(" ")[2],) if kind in ("exit code", "outcome", "status") else ()
+    first, _, rest = code.partition(" ")
+    return (rest,) if rest and first in QUALIFIERS else ()

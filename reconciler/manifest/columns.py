@@ -12,7 +12,6 @@ from typing import Any
 from reconciler.manifest.problem import Path, Problem
 from reconciler.manifest.reserved_keys import check_column_metadata
 from reconciler.model.arrow import (
-    KNOWN_NAMES,
     ArrowType,
     Field,
     ListOf,
@@ -22,6 +21,7 @@ from reconciler.model.arrow import (
     TypeSyntaxError,
     parse_type,
 )
+from reconciler.model.arrow_grammar import KNOWN_NAMES
 from reconciler.model.state import EMPTY
 
 COMMENT_KEY = "comment"

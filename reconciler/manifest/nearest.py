@@ -10,7 +10,9 @@ MOST = 1_000
 """Words to choose from; beyond that a guess costs more than it helps."""
 
 
-def nearest(word: str, known: Collection[str]) -> str | None:
+def nearest(word: str, known: Collection[str], least: float = 0.5) -> str | None:
+    """`least`: how alike they have to be, 1 for the same but for upper and lower case."""
     if len(known) > MOST:
         return None
-    return next(iter(difflib.get_close_matches(word, known, 1, 0.5)), None)
+    spelt = {name.lower(): name for name in known}
+    return next((spelt[found] for found in difflib.get_close_matches(word.lower(), spelt, 1, least)), None)

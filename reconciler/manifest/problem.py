@@ -41,6 +41,16 @@ class Problems(list[Problem]):
     def __init__(self) -> None:
         super().__init__()
         self._unresolved: frozenset[Path] = frozenset()
+        self._repeated: set[Path] = set()
+
+    @property
+    def none(self) -> bool:
+        """Nothing is wrong, not even something that was told at another place."""
+        return not self and not self._repeated
+
+    def repeated(self, path: Path) -> None:
+        """A reference there failed as one before did, which is told already."""
+        self._repeated.add(path)
 
     def append(self, problem: Problem) -> None:
         if self.follows(problem):
@@ -51,7 +61,7 @@ class Problems(list[Problem]):
 
     def references_done(self) -> None:
         """All problems so far are about references. What else is wrong at their places follows from them."""
-        places = {p.path for p in self}
+        places = {p.path for p in self} | self._repeated
         lists = {p[:-1] for p in places if p and isinstance(p[-1], int)}  # an element decides what `metadata.id` is
         self._unresolved = frozenset(places | lists)
 
@@ -69,10 +79,12 @@ class Problems(list[Problem]):
 
 
 class ManifestError(Exception):
-    """Raised where there is no list of diagnostics to add to. `code` is one of `codes.CODES`."""
+    """Raised where there is no list of diagnostics to add to. `code` is one of `codes.CODES`; `problems` are all that
+    were found, of which the error itself tells the first."""
 
-    def __init__(self, code: str, message: str, hint: str = "") -> None:
+    def __init__(self, code: str, message: str, hint: str = "", problems: tuple[Problem, ...] = ()) -> None:
         super().__init__(message if not hint else f"{message} ({hint})")
         self.code = code
         self.message = message
         self.hint = hint
+        self.problems = problems or (Problem(code, (), message, hint),)

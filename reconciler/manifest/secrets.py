@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from reconciler.manifest.problem import ManifestError
+from reconciler.manifest.problem import ManifestError, Path, Problem
 from reconciler.manifest.resolved_options import check_resolved
 from reconciler.manifest.schema_files import is_secret, is_secret_of_source, secret_keys
-from reconciler.manifest.variables import Resolver
+from reconciler.manifest.variables import Expanded, Resolver
 
 _HARMLESS = frozenset({"true", "false"})
 _SHORTEST = 4
@@ -24,13 +24,14 @@ def connection_options(
 
     Secret is every value of a key that the schema marks `x-secret`, and each `${env:}` or `${file:}` value in it;
     without a schema, of a key that any built-in type marks. `true`, `false` and values of fewer than four characters
-    are left out of the set: hiding those everywhere would hide nothing and break the output. Raises ManifestError,
-    which names the key but never a value.
+    are left out of the set: hiding those everywhere would hide nothing and break the output. Raises ManifestError
+    with everything that is wrong, which names keys but never a value.
     """
     secret = secret_keys(schema) if schema is not None else is_secret
     resolver = Resolver({}, environ)
     options: dict[str, str] = {}
     secrets: set[str] = set()
+    problems: list[Problem] = []
     for key, written in spec_options.items():
         if not isinstance(written, str):
             options[key] = _text(written)
@@ -38,14 +39,16 @@ def connection_options(
                 secrets.add(options[key])
             continue
         expanded = resolver.expand(written)
-        if expanded.troubles:
-            first = expanded.troubles[0]
-            raise ManifestError(first.code, f"`spec.{key}`: {first.message}", first.hint)
+        problems += _problems(("spec", key), expanded)
         options[key] = expanded.text
         if secret(key):
             secrets.update((*_parts(expanded.text), *expanded.used))
-        if schema is not None and "${" in written:
-            check_resolved(key, expanded.text, schema)
+        if schema is not None and "${" in written and not expanded.troubles:
+            try:
+                check_resolved(key, expanded.text, schema)
+            except ManifestError as error:
+                problems.append(Problem(error.code, ("spec", key), error.message, error.hint))
+    _raise_if_any(problems)
     return options, _worth_hiding(secrets)
 
 
@@ -57,6 +60,7 @@ def resolved_source(
     ManifestError, which names the key but never a value."""
     resolver = Resolver({}, environ)
     secrets: set[str] = set()
+    problems: list[Problem] = []
 
     def resolve(value: Any, path: tuple[str | int, ...]) -> Any:
         if isinstance(value, Mapping):
@@ -66,15 +70,25 @@ def resolved_source(
         if not isinstance(value, str) or "${" not in value:
             return value
         expanded = resolver.expand(value)
-        if expanded.troubles:
-            first = expanded.troubles[0]
-            where = ".".join(map(str, ("spec.data.source", *path)))
-            raise ManifestError(first.code, f"`{where}`: {first.message}", first.hint)
+        problems.extend(_problems(("spec", "data", "source", *path), expanded))
         if is_secret_of_source(path):
             secrets.update((*(_parts(expanded.text) if expanded.used else ()), *expanded.used))
         return expanded.text
 
-    return resolve(source, ()), _worth_hiding(secrets)
+    resolved = resolve(source, ())
+    _raise_if_any(problems)
+    return resolved, _worth_hiding(secrets)
+
+
+def _problems(path: Path, expanded: Expanded) -> list[Problem]:
+    where = ".".join(map(str, path))
+    return [Problem(t.code, path, f"`{where}`: {t.message}", t.hint, offset=t.offset) for t in expanded.troubles]
+
+
+def _raise_if_any(problems: Sequence[Problem]) -> None:
+    if problems:
+        first = problems[0]
+        raise ManifestError(first.code, first.message, first.hint, tuple(problems))
 
 
 def _worth_hiding(secrets: set[str]) -> frozenset[str]:

@@ -27,7 +27,7 @@ def checked(layer: Layer, resolver: Resolver | None) -> Mapping[str, Any] | None
             problems.append(problem)
     for problem in problems:
         layer.sink.problem(document, problem)
-    return value if isinstance(value, dict) and not problems else None
+    return value if isinstance(value, dict) and problems.none else None
 
 
 class VariableValues:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from reconciler.manifest.problem import Path, Problem
+from reconciler.manifest.problem import Path, Problem, Problems
 from reconciler.manifest.variables import Resolver
 from reconciler.manifest.yaml_careful import Careful
 from reconciler.manifest.yaml_scalars import ScalarValue, Value, resolve
@@ -31,9 +31,7 @@ def mentions_reference(value: Value) -> bool:
     return isinstance(value, list) and any(mentions_reference(v) for v in value)
 
 
-def substitute(
-    value: Value, careful: Callable[[], Careful], resolver: Resolver, problems: list[Problem]
-) -> Substituted:
+def substitute(value: Value, careful: Callable[[], Careful], resolver: Resolver, problems: Problems) -> Substituted:
     """In a Catalog document `${env:}` and `${file:}` stay as written, for `secrets.connection_options`, and so they do
     in the data source of a table, for `secrets.resolved_source`.
 
@@ -45,7 +43,7 @@ def substitute(
 
 
 class _Walk:
-    def __init__(self, late: bool, careful: Callable[[], Careful], resolver: Resolver, problems: list[Problem]) -> None:
+    def __init__(self, late: bool, careful: Callable[[], Careful], resolver: Resolver, problems: Problems) -> None:
         self.late = late
         self.careful = careful
         self.resolver = resolver
@@ -69,7 +67,10 @@ class _Walk:
     def text(self, text: str, path: Path) -> ScalarValue:
         expanded = self.resolver.expand(text, late=self.late or path[:3] == DATA_SOURCE)
         for trouble in expanded.troubles:
-            self.problems.append(Problem(trouble.code, path, trouble.message, trouble.hint, offset=trouble.offset))
+            if self.resolver.missing.again(trouble.code, trouble.message):
+                self.problems.repeated(path)
+            else:
+                self.problems.append(Problem(trouble.code, path, trouble.message, trouble.hint, offset=trouble.offset))
         result = expanded.text
         if expanded.unknown:
             # An element of a list decides what the list is.

@@ -5,7 +5,6 @@ What a reference stands for is text and never looked at again: a value that cont
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import stat
@@ -14,6 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from reconciler.manifest.limits import UNLIMITED, Limits
+from reconciler.manifest.missing import Missing
+from reconciler.manifest.nearest import nearest
 
 MAX_FILE = 1 << 20
 MAX_TROUBLES = 20
@@ -25,6 +26,7 @@ _TOKEN = re.compile(r"\$\$\{|\$\{")
 _REFERENCE = re.compile(r"\$\{(var|env|file):([^}]*?)(?::-([^}]*))?\}")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 
+_ALMOST = 0.8
 Kind = Literal["var", "env", "file"]
 
 
@@ -57,6 +59,7 @@ class Resolver:
     asked: set[str] = field(default_factory=set)
     """The variables that were asked for, since somebody emptied it."""
     limits: Limits = UNLIMITED
+    missing: Missing = field(default_factory=Missing)
 
     def expand(self, text: str, *, late: bool = False) -> Expanded:
         """`late`: leave `${env:}`, `${file:}` and `$${` for the moment of connecting, and keep a variable's own `${`
@@ -136,19 +139,21 @@ class Resolver:
         if default is not None:
             return default
         if kind == "env":
-            return Trouble(
-                "M302",
-                offset,
-                f"the environment variable {name} is not set",
-                f"set it, or give a default: ${{env:{name}:-value}}",
-            )
-        near = difflib.get_close_matches(name, values, 1)
+            hint = f"{self._meant(name, values)}set it, or give a default: ${{env:{name}:-value}}"
+            return Trouble("M302", offset, f"the environment variable {name} is not set", hint)
+        near = nearest(name, values)
         hint = (
-            f"did you mean {near[0]}?"
+            f"did you mean {near}?"
             if near
             else f"give it with --var {name}=VALUE, in a Variables document, or a default: ${{var:{name}:-value}}"
         )
         return Trouble("M301", offset, f"the variable {name} is not defined", hint)
+
+    def _meant(self, name: str, environ: Mapping[str, str]) -> str:
+        """Only a name that could be used here, and only a very near one: others are nobody's business."""
+        usable = [n for n in environ if self.limits.problem("env", n) is None and _NAME.fullmatch(n)]
+        near = nearest(name, usable, _ALMOST)
+        return f"did you mean {near}? Or " if near else ""
 
     def _file(self, path: str, default: str | None, offset: int) -> str | Trouble:
         if path not in self._files:

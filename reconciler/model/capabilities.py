@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from reconciler.model.arrow import ArrowType, Field
 from reconciler.model.change import Change
@@ -70,6 +70,11 @@ class Capabilities:
 
     def holds_properties(self, kind: Kind, ident: Ident) -> bool:
         """False when the object cannot hold the user's properties at all (our marks always find a place)."""
+        return True
+
+    def covers(self, kind: Kind, ident: Ident, namespaces: Collection[Ident]) -> bool:
+        """Does a scan for manifests about these namespaces look where such an object would be? What no plan has looked
+        for is not looked for before it is applied either: that may take a privilege that nobody has given."""
         return True
 
     def remark(self, change: Change) -> str | None:

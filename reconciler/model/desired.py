@@ -43,6 +43,9 @@ class CatalogSpec:
     management: Management
     source: Source
     management_written: Mapping[str, object] = field(default_factory=dict)
+    places: Mapping[tuple[str, int], Source] = field(default_factory=dict, compare=False)
+    """Where references stand, by the option and the offset in its text: they are resolved when nobody has the manifests
+    at hand any more."""
 
 
 @dataclass(frozen=True, slots=True)

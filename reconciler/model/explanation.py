@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-Kind = Literal["diagnostic", "policy", "error", "blocked_by", "exit code", "outcome", "status"]
+Kind = Literal["diagnostic", "policy", "error", "blocked_by", "exit code", "outcome", "status", "action", "word"]
 KINDS: dict[Kind, str] = {
     "diagnostic": "Diagnostics of validate and plan",
     "policy": "Rules of a policy",
@@ -15,6 +15,8 @@ KINDS: dict[Kind, str] = {
     "exit code": "Exit codes",
     "outcome": "Outcomes of a run",
     "status": "Statuses of a step",
+    "action": "Actions of a step",
+    "word": "Words and signs in plans, status, reports and journals",
 }
 
 

@@ -2,6 +2,8 @@
 not. Arrow's safe casts, and what they lack: numbers that count units of time, bytes that hold text, times of day in
 text, blobs.
 
+For a change that a manifest declares; what a source brings goes through `conform`, which guesses at nothing.
+
 The module stands alone, as `checksum` does: Spark carries it to executors that do not have this program.
 """
 

@@ -1,5 +1,8 @@
 """Values of a source as the table's types: what would change on the way is an error.
 
+Stricter than `column_casts`, which serves a type change that somebody declared: here nobody has asked for one, so a
+number is no truth value and a moment is no day. Only here lists and structs are gone into, field by field.
+
 The module stands alone, as `checksum` does: Spark carries it to executors that do not have this program.
 """
 

@@ -35,8 +35,9 @@ def held_leases(paths: Sequence[str], reading: app.Reading, catalogs: Sequence[s
     if has_errors(loaded.diagnostics):
         raise app.Failure("the manifests have errors", loaded.diagnostics)
     found: dict[tuple[str, str], Locked] = {}
-    for name in app.selected(loaded.desired, catalogs):
-        at.connect(loaded.desired.catalogs[name])
+    names = app.selected(loaded.desired, catalogs)
+    at.connect_all([loaded.desired.catalogs[name] for name in names])
+    for name in names:
         for records in places_of(name, _declared(loaded.desired, name), at) or ():
             locked = _look(name, LeaseLog(records), at)
             if locked is not None:

@@ -11,7 +11,7 @@ import lance
 import pyarrow as pa
 import pytest
 
-from reconciler import app, app_files
+from reconciler import app, app_files, app_saved
 from reconciler.catalog.storage import open_storage, relative_to
 from reconciler.model.plan_json import plan_to_json
 from reconciler.model.report import Report
@@ -59,7 +59,7 @@ def applied(folder: Path, plan: Path) -> Report:
     with contextlib.chdir(folder):
         session = app.Session()
         the_plan = app_files.saved_plan(plan)
-        app.connect_for(the_plan, plan, session)
+        app_saved.connect_for(the_plan, plan, session)
         return app.apply(the_plan, app.RunOptions(journal=folder / "journal"), session)
 
 

@@ -1,0 +1,55 @@
+"""A saved plan on its way to apply: what of it counts today, which secrets it leads to, which catalogs it opens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reconciler import app
+from reconciler.app_files import saved_plan
+from reconciler.model.diagnostic import Source
+from reconciler.session import Failure, Session
+
+if TYPE_CHECKING:
+    from reconciler.model.desired import CatalogSpec
+    from reconciler.model.plan import Plan
+
+
+def plan_to_apply(path: Path) -> Plan:
+    """A saved plan as it counts today: waivers in it may have expired since."""
+    from reconciler.core.policy_waivers import as_of
+
+    return as_of(saved_plan(path), app.today())
+
+
+def learn_secrets(the_plan: Plan, source: Path, at: Session, trusted: Mapping[str, CatalogSpec] | None = None) -> None:
+    """So that a saved plan can be shown without them. Key by key: what cannot be resolved is told when its catalog is
+    opened."""
+    specs = [_spec_in(the_plan, name, source) for name in the_plan.catalogs] if trusted is None else trusted.values()
+    for spec in specs:
+        for key, value in spec.options.items():
+            with suppress(Failure):
+                at.resolved(replace(spec, options={key: value}))
+
+
+def _spec_in(the_plan: Plan, name: str, source: Path) -> CatalogSpec:
+    from reconciler.model.desired import CatalogSpec, Management
+
+    spec = the_plan.catalogs[name]
+    options = {k: v for k, v in spec.spec.items() if k not in ("type", "management")}
+    return CatalogSpec(name, spec.type, options, Management(), Source(str(source)))
+
+
+def connect_for(the_plan: Plan, source: Path, at: Session, trusted: Mapping[str, CatalogSpec] | None = None) -> None:
+    """Opens what a saved plan is about, and what it only copies from; from the specs in it, or from `trusted`."""
+    from reconciler.model.change import catalogs_read
+
+    allowed = [s for s in the_plan.steps if s.verdict == "allowed"]
+    origins = {name for s in allowed for name in catalogs_read(s.change)}
+    names = sorted({s.catalog for s in allowed} | origins)
+    if trusted is None and (strange := [name for name in names if name not in the_plan.catalogs]):
+        raise Failure(f"{source}: the plan has steps on catalog {strange[0]} but does not describe it")
+    at.connect_all([_spec_in(the_plan, name, source) if trusted is None else trusted[name] for name in names])
