@@ -14,7 +14,8 @@ from reconciler.manifest.yaml_fast import LIMITS, NeedsCare, TooMuch, builder, e
 from reconciler.manifest.yaml_scalars import Value
 
 MAX_EMPTY = 10_000
-_MARKER = re.compile(r"^---(?=\s|\Z)", re.MULTILINE)
+_MARKER = re.compile("^---(?=[ \t\n\x85\u2028\u2029]|\\Z)", re.MULTILINE)
+"""As libyaml has it: no other space ends it."""
 
 
 @dataclass(slots=True)
@@ -38,12 +39,12 @@ class Document:
     def careful(self) -> Careful:
         """Where everything stands in the file."""
         if self._careful is None:
-            self._careful = read_careful(self._own_text(), self._first_line, positions_only=True)
+            self._careful = read_careful(self.own_text, self._first_line, positions_only=True)
         return self._careful
 
     def read_with_care(self) -> Careful:
         """Instead of the fast builder, which gave up: the data comes from here too."""
-        self._careful = read_careful(self._own_text(), self._first_line)
+        self._careful = read_careful(self.own_text, self._first_line)
         self.value = self._careful.value
         return self._careful
 
@@ -53,7 +54,8 @@ class Document:
         after = _MARKER.search(self._text, self._body)
         return self._begin, after.start() if after else len(self._text)
 
-    def _own_text(self) -> str:
+    @property
+    def own_text(self) -> str:
         begin, end = self.span
         return self._text[begin:end]
 

@@ -1,0 +1,121 @@
+"""A document whose every line stands for itself, read line by line: many times faster than by events, because manifests
+repeat their lines and a line that was read once is known.
+
+Only the block structure is decided here: which line belongs to which mapping or list. What a line says is read by the
+usual reader. Whatever could mean something else in its place than alone (block scalars, values on several lines,
+anchors, tags, tabs, other line ends) raises `NotByLines`, and the usual reader has the document. A property test holds
+the two equal.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from reconciler.manifest.yaml_fast import MAX_DEPTH, MAX_NODES
+from reconciler.manifest.yaml_reader import Document, documents
+from reconciler.manifest.yaml_scalars import Value, resolve
+
+_FIRST = re.compile(r"""[A-Za-z0-9_"'\[{]""")
+"""How the content of a line may begin. Not with what has a meaning in column 1 only, or with a block scalar."""
+_OPENS = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*): *")
+_WORDS = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*): +([A-Za-z0-9_][A-Za-z0-9_./-]*(?: [A-Za-z0-9_./-]+)*) *")
+"""A key and a value without anything that YAML gives a meaning: the most frequent line, read without its parser."""
+_BLOCK_SCALAR = re.compile(r": +[|>]")
+_DEPTH = MAX_DEPTH // 2 - 2
+"""Of the lines, and again inside a line: together within the limit of the usual reader."""
+_REMEMBERED = 50_000
+_REMEMBERED_LENGTH = 400
+
+Line = tuple[str | None, Value, bool]
+"""A key (none in a list), what is said on the same line, and whether lines below may say it instead."""
+
+
+class NotByLines(Exception):
+    """The document has something that the lines alone do not tell."""
+
+
+class LineReader:
+    """Remembers the lines of all documents that it reads. Values are shared between documents: never change them."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Line] = {}
+
+    def read(self, text: str) -> dict[str, Value] | None:
+        """The mapping that one document is, without its marker line; None when there is nothing. The text has no
+        tabs and no line ends but `\\n`. Raises NotByLines."""
+        if len(text) > MAX_NODES:  # A value takes a character at least: so the limit of values is kept.
+            raise NotByLines
+        known = self._known
+        root: dict[str, Value] = {}
+        at = 0
+        inner: Any = root
+        stack: list[tuple[int, Any]] = [(at, inner)]
+        waiting: str | None = None
+        for line in text.split("\n"):
+            content = line.lstrip(" ")
+            if not content or content[0] == "#":
+                continue
+            indent = len(line) - len(content)
+            is_item = content.startswith("- ")
+            if waiting is not None and (indent > at or (is_item and indent == at)):
+                value: Any = [] if is_item else {}
+                inner[waiting] = value
+                at, inner = indent, value
+                stack.append((at, inner))
+                if len(stack) > _DEPTH:
+                    raise NotByLines
+            else:
+                while indent < at or (indent == at and not is_item and inner.__class__ is list):
+                    stack.pop()
+                    at, inner = stack[-1]
+                if indent != at or (inner.__class__ is list) is not is_item:
+                    raise NotByLines
+            waiting = None
+            if is_item:
+                content = content[2:].lstrip(" ")
+            said = known.get(content)
+            key, value, opens = self._line(content) if said is None else said
+            if is_item:
+                if key is None:
+                    inner.append(value)
+                    continue
+                entries: dict[str, Value] = {}
+                inner.append(entries)
+                at, inner = len(line) - len(content), entries
+                stack.append((at, inner))
+            if key is None or key in inner:
+                raise NotByLines
+            inner[key] = value
+            if opens:
+                waiting = key
+        return root or None
+
+    def _line(self, content: str) -> Line:
+        line = _read_line(content)
+        if len(content) <= _REMEMBERED_LENGTH:
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+            self._known[content] = line
+        return line
+
+
+def _read_line(content: str) -> Line:
+    if not _FIRST.match(content) or _BLOCK_SCALAR.search(content):
+        raise NotByLines
+    simple = _WORDS.fullmatch(content)
+    if simple is not None and isinstance(resolve(simple[1]), str):
+        return simple[1], resolve(simple[2]), False
+    opening = _OPENS.fullmatch(content)
+    if opening is not None and isinstance(resolve(opening[1]), str):
+        return opening[1], None, True
+    if content.count("[") + content.count("{") > _DEPTH:
+        raise NotByLines
+    found = list(documents(content))
+    if len(found) != 1 or not isinstance(found[0], Document) or found[0].was_careful:
+        raise NotByLines
+    value = found[0].value
+    if isinstance(value, dict) and content[0] != "{":
+        for key, said in value.items():  # One line has one entry.
+            return key, said, False
+    return None, value, False
