@@ -4,16 +4,15 @@ current version of the same document, or from lines that others have too."""
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 
 from reconciler.manifest.yaml_lines import LineReader, NotByLines
 from reconciler.manifest.yaml_reader import MAX_EMPTY, Document, documents
 from reconciler.manifest.yaml_scalars import Value
 
-_MARKER = re.compile(r"^---(?=[ \n]|\Z)", re.MULTILINE)
-_TOGETHER = re.compile("[\t\x85\u2028\u2029\ufeff]|^(?:%|\\.\\.\\.)", re.MULTILINE)
-"""What documents of a file may share, or what begins a line or ends a marker besides the usual: then the file is not
-taken apart. Everywhere else a `---` in column 1 begins a document, even inside quotes or a block scalar."""
+_ODD = re.compile("[\t\x85\u2028\u2029\ufeff]")
 
 
 class EarlierDocuments:
@@ -23,16 +22,21 @@ class EarlierDocuments:
 
     def know(self, text: str, found: Iterable[Document]) -> None:
         """What was read from a file of today."""
-        if not _TOGETHER.search(text):
-            self._known.update({document.own_text: document.value for document in found if not document.was_careful})
+        if _is_divisible(text):
+            starts = [*_starts(text), len(text)]
+            for document in found:
+                if not document.was_careful:
+                    part = bisect_right(starts, document.begin)
+                    self._known[text[starts[part - 1] : starts[part]]] = document.value
 
     def values(self, text: str) -> Iterator[Value]:
         """What the usual reader finds in the text. Never change one: they are shared."""
-        parts = None if _TOGETHER.search(text) else _parts(text)
-        if parts is None or len(parts) > MAX_EMPTY:
+        starts = _starts(text) if _is_divisible(text) else []
+        if not 0 < len(starts) <= MAX_EMPTY:
             yield from _read(text)
             return
-        for part in parts:
+        for start, end in pairwise([*starts, len(text)]):
+            part = text[start:end]
             if part in self._known:
                 yield self._known[part]
                 continue
@@ -45,11 +49,22 @@ class EarlierDocuments:
                     yield value
 
 
-def _parts(text: str) -> list[str]:
-    starts = [found.start() for found in _MARKER.finditer(text)]
-    if not starts or starts[0]:
-        starts.insert(0, 0)
-    return [text[start:end] for start, end in zip(starts, [*starts[1:], len(text)], strict=True)]
+def _is_divisible(text: str) -> bool:
+    """False with directives and ends of documents, which say something about what follows, and with other characters
+    than the usual that end a line or a marker. Everywhere else a `---` in column 1 begins a document, even inside
+    quotes or a block scalar."""
+    if text.startswith(("%", "...")) or "\n%" in text or "\n..." in text:
+        return False
+    return "\t" not in text if text.isascii() else not _ODD.search(text)
+
+
+def _starts(text: str) -> list[int]:
+    """Where the documents begin, with what stands above the first."""
+    starts, at = [0], -1
+    while (at := text.find("\n---", at + 1)) >= 0:
+        if text[at + 4 : at + 5] in ("", " ", "\n"):
+            starts.append(at + 1)
+    return starts
 
 
 def _body(part: str) -> str:

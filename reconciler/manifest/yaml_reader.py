@@ -39,14 +39,19 @@ class Document:
     def careful(self) -> Careful:
         """Where everything stands in the file."""
         if self._careful is None:
-            self._careful = read_careful(self.own_text, self._first_line, positions_only=True)
+            self._careful = read_careful(self._own_text(), self._first_line, positions_only=True)
         return self._careful
 
     def read_with_care(self) -> Careful:
         """Instead of the fast builder, which gave up: the data comes from here too."""
-        self._careful = read_careful(self.own_text, self._first_line)
+        self._careful = read_careful(self._own_text(), self._first_line)
         self.value = self._careful.value
         return self._careful
+
+    @property
+    def begin(self) -> int:
+        """Where the line of its marker begins; without a marker, that of its first word."""
+        return self._begin
 
     @property
     def span(self) -> tuple[int, int]:
@@ -54,8 +59,7 @@ class Document:
         after = _MARKER.search(self._text, self._body)
         return self._begin, after.start() if after else len(self._text)
 
-    @property
-    def own_text(self) -> str:
+    def _own_text(self) -> str:
         begin, end = self.span
         return self._text[begin:end]
 

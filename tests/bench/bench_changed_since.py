@@ -23,7 +23,7 @@ TIMES = 5
 ALONE = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 WHO = {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@b"}
 HEAD = "apiVersion: reconciler.lance/v1\nkind: "
-TYPES = ("int64", "string", "float64", "timestamp[us, tz=UTC]", "fixed_size_list<float32, 768>")
+TYPES = ("int64", "string", "float64", "timestamp[us, tz=UTC]", "fixed_size_list<float32>[768]")
 Document = Callable[[int, str], str]
 Seconds = tuple[float, float]
 
