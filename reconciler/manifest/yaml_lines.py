@@ -9,6 +9,7 @@ the two equal.
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -21,6 +22,9 @@ _FIRST = re.compile(r"""[A-Za-z0-9_"'\[{]""")
 _OPENS = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*): *")
 _WORDS = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*): +([A-Za-z0-9_][A-Za-z0-9_./-]*(?: [A-Za-z0-9_./-]+)*) *")
 """A key and a value without anything that YAML gives a meaning: the most frequent line, read without its parser."""
+_FLOW = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*): +([\[{][A-Za-z0-9_./,:{}\[\] -]*) *")
+_WORD = re.compile(r"[A-Za-z0-9_./-]+(?: [A-Za-z0-9_./-]+)*")
+"""The same inside of brackets: with its words in quotes it is JSON, or something that is left to YAML's parser."""
 _BLOCK_SCALAR = re.compile(r": +[|>]")
 _DEPTH = MAX_DEPTH // 2 - 2
 """Of the lines, and again inside a line: together within the limit of the usual reader."""
@@ -111,6 +115,12 @@ def _read_line(content: str) -> Line:
         return opening[1], None, True
     if content.count("[") + content.count("{") > _DEPTH:
         raise NotByLines
+    flow = _FLOW.fullmatch(content)
+    if flow is not None and isinstance(resolve(flow[1]), str):
+        try:
+            return flow[1], _flow(flow[2]), False
+        except ValueError:
+            pass
     found = list(documents(content))
     if len(found) != 1 or not isinstance(found[0], Document) or found[0].was_careful:
         raise NotByLines
@@ -119,3 +129,31 @@ def _read_line(content: str) -> Line:
         for key, said in value.items():  # One line has one entry.
             return key, said, False
     return None, value, False
+
+
+def _flow(text: str) -> Value:
+    """Raises ValueError for what is not JSON with words."""
+    if ":" in text and text.count(":") != text.count(": "):
+        raise ValueError
+    value: Value = _DECODER.decode(_WORD.sub(_quoted, text))
+    return value
+
+
+def _quoted(word: re.Match[str]) -> str:
+    text = word[0]
+    value = resolve(text)
+    if value is text and text[0] not in "-.":
+        return f'"{text}"'
+    if isinstance(value, str):
+        raise ValueError
+    return json.dumps(value)
+
+
+def _once(pairs: list[tuple[str, Value]]) -> dict[str, Value]:
+    out = dict(pairs)
+    if len(out) != len(pairs):
+        raise ValueError
+    return out
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_once)

@@ -13,7 +13,7 @@ from reconciler.manifest.yaml_reader import Document, documents
 from reconciler.manifest.yaml_text import decode
 
 LINES = st.sampled_from(
-    r"""
+    """
 a: 1;b: x y;c:;c: # why;d: {e: f, g: [1, yes]};- x;- y: 1;- z:;-;- - a;- {a: b};- [1, {a: b}];- "q: r";# comment;;---
 --- # c;--- {a: b};--- !!map;...;%YAML 1.1;a: |;a: |+;a: >-;- |;- # c;a: &x 1;b: *x;<<: *x;<<: {a: 1};a: !!str 1
 "a": b;'a' : 'it''s';"a;b";a: "b;a: 'b;a: [1,;2];{a: b};{a: b}: c;[a]: b;? a;: b;a: b: c;a: - b;a: 2024-01-01;a: 0x1f
@@ -21,10 +21,9 @@ yes: 1;no:;1: a;null: a;~: a;a: ~;a: .5;a: 1_000;a:b;a: b#c;a: b # c;a: b  #;tex
 a: {b: ;c};a: @;a: `;a: b: ;a: -1;a: 1.0;a: true;kind: Table;metadata: {catalog: lake, id: [n1, t-1]};spec:;schema:
 - name: c;type: int64;comment: a - b;comment: a. b/c_d -e;x: {a:b, c};x: [a: b];x: [a, ];x: { a : b };x: {a: 1, a: 2}
 x: [-1, 1.0, 08, 1_0, null, no];x: {1: a};x: [a  b, c d];x: [a- b, -c];x: {a: , b: };x: [];x: {} ;x: [a]b;x: [a] [b]
-"""[1:-1]
+a\tb: c;a:\tb;a: b\x85c: d;a: b\u2028  c;a:\u00a0b;---\u00a0;\ufeffa: b"""[1:]
     .replace("\n", ";")
     .split(";")
-    + ["a\tb: c", "a:\tb", "a: b\x85c: d", "a: b\u2028  c", "a:\u00a0b", "---\u00a0", "\ufeffa: b"]
 )
 INDENTED = st.tuples(st.sampled_from([0, 0, 0, 1, 2, 2, 2, 4, 4, 6]), LINES).map(lambda p: " " * p[0] + p[1])
 TEXTS = st.lists(INDENTED, max_size=14).map(lambda lines: "\n".join(lines)) | st.lists(INDENTED, max_size=14).map(
@@ -48,7 +47,7 @@ def short(text: str, current: str = "") -> list[str]:
     return [repr(value) for value in earlier.values(text)]
 
 
-@settings(max_examples=1500)
+@settings(max_examples=300)
 @given(TEXTS, TEXTS)
 def test_short_cuts_give_what_the_usual_reader_gives(old: str, new: str) -> None:
     old, new = decode(old.encode()).text, decode(new.encode()).text
