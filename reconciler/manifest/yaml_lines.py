@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from contextlib import suppress
+from typing import Any, NamedTuple
 
 from reconciler.manifest.yaml_fast import MAX_DEPTH, MAX_NODES
 from reconciler.manifest.yaml_reader import Document, documents
@@ -29,10 +30,22 @@ _BLOCK_SCALAR = re.compile(r": +[|>]")
 _DEPTH = MAX_DEPTH // 2 - 2
 """Of the lines, and again inside a line: together within the limit of the usual reader."""
 _REMEMBERED = 50_000
-_REMEMBERED_LENGTH = 400
+_LONG = 400
+"""Longer lines are not remembered, and YAML's parser reads them: it takes no key of more than 1,024 characters."""
 
-Line = tuple[str | None, Value, bool]
-"""A key (none in a list), what is said on the same line, and whether lines below may say it instead."""
+
+class Line(NamedTuple):
+    indent: int
+    is_item: bool
+    """It begins with the dash of a list."""
+    column: int
+    """Of its content."""
+    key: str | None
+    """None for an item that has none."""
+    value: Value
+    """What is said on the line."""
+    opens: bool
+    """Lines below may say it instead."""
 
 
 class NotByLines(Exception):
@@ -43,7 +56,7 @@ class LineReader:
     """Remembers the lines of all documents that it reads. Values are shared between documents: never change them."""
 
     def __init__(self) -> None:
-        self._known: dict[str, Line] = {}
+        self._known: dict[str, Line | None] = {}
 
     def read(self, text: str) -> dict[str, Value] | None:
         """The mapping that one document is, without its marker line; None when there is nothing. The text has no
@@ -57,15 +70,14 @@ class LineReader:
         stack: list[tuple[int, Any]] = [(at, inner)]
         waiting: str | None = None
         for line in text.split("\n"):
-            content = line.lstrip(" ")
-            if not content or content[0] == "#":
+            said = known[line] if line in known else self._line(line)
+            if said is None:
                 continue
-            indent = len(line) - len(content)
-            is_item = content.startswith("- ")
+            indent, is_item, column, key, value, opens = said
             if waiting is not None and (indent > at or (is_item and indent == at)):
-                value: Any = [] if is_item else {}
-                inner[waiting] = value
-                at, inner = indent, value
+                below: Any = [] if is_item else {}
+                inner[waiting] = below
+                at, inner = indent, below
                 stack.append((at, inner))
                 if len(stack) > _DEPTH:
                     raise NotByLines
@@ -77,16 +89,12 @@ class LineReader:
                     raise NotByLines
             waiting = None
             if is_item:
-                content = content[2:].lstrip(" ")
-            said = known.get(content)
-            key, value, opens = self._line(content) if said is None else said
-            if is_item:
                 if key is None:
                     inner.append(value)
                     continue
                 entries: dict[str, Value] = {}
                 inner.append(entries)
-                at, inner = len(line) - len(content), entries
+                at, inner = column, entries
                 stack.append((at, inner))
             if key is None or key in inner:
                 raise NotByLines
@@ -95,32 +103,44 @@ class LineReader:
                 waiting = key
         return root or None
 
-    def _line(self, content: str) -> Line:
-        line = _read_line(content)
-        if len(content) <= _REMEMBERED_LENGTH:
+    def _line(self, text: str) -> Line | None:
+        line = _read_line(text)
+        if len(text) < _LONG:
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()
-            self._known[content] = line
+            self._known[text] = line
         return line
 
 
-def _read_line(content: str) -> Line:
+def _read_line(text: str) -> Line | None:
+    """None for an empty one, and for a comment."""
+    content = text.lstrip(" ")
+    if not content or content[0] == "#":
+        return None
+    indent = len(text) - len(content)
+    is_item = content.startswith("- ")
+    if is_item:
+        content = content[2:].lstrip(" ")
+    return Line(indent, is_item, len(text) - len(content), *_read_content(content))
+
+
+def _read_content(content: str) -> tuple[str | None, Value, bool]:
+    """Key, value, and whether it opens."""
     if not _FIRST.match(content) or _BLOCK_SCALAR.search(content):
         raise NotByLines
-    simple = _WORDS.fullmatch(content)
-    if simple is not None and isinstance(resolve(simple[1]), str):
-        return simple[1], resolve(simple[2]), False
-    opening = _OPENS.fullmatch(content)
-    if opening is not None and isinstance(resolve(opening[1]), str):
-        return opening[1], None, True
     if content.count("[") + content.count("{") > _DEPTH:
         raise NotByLines
-    flow = _FLOW.fullmatch(content)
-    if flow is not None and isinstance(resolve(flow[1]), str):
-        try:
-            return flow[1], _flow(flow[2]), False
-        except ValueError:
-            pass
+    if len(content) < _LONG:
+        simple = _WORDS.fullmatch(content)
+        if simple is not None and isinstance(resolve(simple[1]), str):
+            return simple[1], resolve(simple[2]), False
+        opening = _OPENS.fullmatch(content)
+        if opening is not None and isinstance(resolve(opening[1]), str):
+            return opening[1], None, True
+        flow = _FLOW.fullmatch(content)
+        if flow is not None and isinstance(resolve(flow[1]), str):
+            with suppress(ValueError):
+                return flow[1], _flow(flow[2]), False
     found = list(documents(content))
     if len(found) != 1 or not isinstance(found[0], Document) or found[0].was_careful:
         raise NotByLines
@@ -142,11 +162,9 @@ def _flow(text: str) -> Value:
 def _quoted(word: re.Match[str]) -> str:
     text = word[0]
     value = resolve(text)
-    if value is text and text[0] not in "-.":
-        return f'"{text}"'
-    if isinstance(value, str):
+    if text[0] in "-.":  # It may mean something else there.
         raise ValueError
-    return json.dumps(value)
+    return f'"{text}"' if isinstance(value, str) else json.dumps(value)
 
 
 def _once(pairs: list[tuple[str, Value]]) -> dict[str, Value]:

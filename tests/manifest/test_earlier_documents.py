@@ -118,7 +118,9 @@ def test_limits_are_those_of_the_usual_reader() -> None:
     deeper_line = deep_line.replace("[", "[[[").replace("]", "]]]")
     large = "a: [" + "b," * 120_000 + "]\n"
     empty = "---\n" * 10_010 + "a: b\n"
-    for text in (deep, deep_line, deeper_line, large, empty):
+    key = "k" * 1030
+    long = [f"{key}: a\n", f"{key}:\n  a: b\n", f"a: {{{key}: b}}\n", f"a: b\nc: {{a: [{key}]}}\n"]
+    for text in (deep, deep_line, deeper_line, large, empty, *long):
         assert short(text) == usual(text), text[:20]
     assert usual(deep_line)
 
