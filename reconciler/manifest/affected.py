@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 
 from reconciler.core.globs import matcher
-from reconciler.manifest.changed_documents import Change, Changes
+from reconciler.manifest.changed_documents import Change, Changes, Values
 from reconciler.manifest.defaults import Defaults
 from reconciler.manifest.identity import DEFAULTS, OBJECTS, VARIABLES, Key
 from reconciler.manifest.substitute import mentions_reference
@@ -43,10 +43,12 @@ def affected(changes: Changes, desired: Desired, uses: Mapping[Key, Set[str]], d
             case kind if kind == DEFAULTS:
                 seen.objects |= {(key[1], ident) for ident in defaults.objects_of(key)}
                 for change in changes.documents.get(key, ()):
-                    seen.objects |= {(key[1], ident) for ident in _matched(change.old, seen.declared(key[1]))}
+                    for old in change.old:
+                        seen.objects |= {(key[1], ident) for ident in _matched(old, seen.declared(key[1]))}
             case _:
                 for name in desired.catalogs:  # A document that says something about all of them.
                     seen.whole(name)
+    seen.close_over_namespaces()
     seen.close_over_rows()
     only = {name: frozenset(i for c, i in seen.objects if c == name) for name in desired.catalogs}
     touched = frozenset(name for name in desired.catalogs if only[name] or name in seen.catalogs)
@@ -58,6 +60,8 @@ class _Selection:
         self.desired = desired
         self.objects: set[Object] = set()
         self.catalogs: set[str] = set()
+        self.namespaces: dict[str, set[Ident]] = {}
+        """With what is in them."""
 
     def declared(self, catalog: str) -> list[Ident]:
         return [*self.desired.namespaces.get(catalog, ()), *self.desired.tables.get(catalog, ())]
@@ -67,10 +71,15 @@ class _Selection:
         self.objects |= {(catalog, ident) for ident in self.declared(catalog)}
 
     def add(self, catalog: str, ident: Ident) -> None:
-        """The object, and what is in it: a namespace may be renamed, or go."""
         self.objects.add((catalog, ident))
         if ident in self.desired.namespaces.get(catalog, ()):
-            self.objects |= {(catalog, i) for i in self.declared(catalog) if i[: len(ident)] == ident}
+            self.namespaces.setdefault(catalog, set()).add(ident)
+
+    def close_over_namespaces(self) -> None:
+        """What is in a namespace comes along: it may be renamed, or go."""
+        for catalog, chosen in self.namespaces.items():
+            inside = (i for i in self.declared(catalog) if any(i[:n] in chosen for n in range(1, len(i))))
+            self.objects |= {(catalog, ident) for ident in inside}
 
     def close_over_rows(self) -> None:
         """Tables whose rows come from one that is selected, and so on."""
@@ -94,15 +103,17 @@ def _origins(table: DesiredTable) -> Iterator[Object]:
 
 
 def _differing(change: Change) -> set[str]:
-    """The variables that a document no longer gives the same value."""
-    old, new = _part(change.old, "values"), _part(change.new, "values")
-    return {name for name in old.keys() | new.keys() if name not in old or name not in new or old[name] != new[name]}
+    """The variables that the documents no longer give the same value."""
+    old, new = _given(change.old), _given(change.new)
+    return {name for name, _ in old ^ new}
+
+
+def _given(documents: Values) -> set[tuple[str, str]]:
+    return {(name, repr(value)) for document in documents for name, value in _part(document, "values").items()}
 
 
 def _matched(value: Value, idents: list[Ident]) -> list[Ident]:
     """What defaults, as they were, may have been for. Where that is not known, all of the catalog."""
-    if value is None:
-        return []
     spec = _part(value)
     globs = spec.get("match", ["**"])
     if mentions_reference(globs) or not isinstance(globs, list):

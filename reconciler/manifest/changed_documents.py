@@ -1,30 +1,36 @@
 """`--changed-since`: the documents that are not what they were at a git revision. Documents are compared, not files: a
-comment, another order, a document that moved to another file are no change."""
+comment, another order, a document that moved to another file are no change.
+
+A run reads the files of today anyway, so those documents are taken from it; only the earlier ones are read here.
+"""
 
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from reconciler.manifest import git
-from reconciler.manifest.files import SKIPPED_FOLDERS, SUFFIXES
+from reconciler.manifest.changed_files import ChangedFiles, Layer
+from reconciler.manifest.earlier_documents import EarlierDocuments
 from reconciler.manifest.identity import Key, identity
-from reconciler.manifest.yaml_reader import Document, documents
+from reconciler.manifest.prepare import File
+from reconciler.manifest.yaml_reader import Document
 from reconciler.manifest.yaml_scalars import Value
 from reconciler.manifest.yaml_text import decode
 
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-Layer = str
-BASE, OVERLAY = "base", "overlay"
+Values = list[Value]
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    old: Value
-    """None when it was not there."""
-    new: Value
+    """Documents of one key. Usually one of each; none when it was not there, or is gone."""
+
+    old: Values
+    """Those that are no more."""
+    new: Values
+    """Those that were not there."""
 
 
 @dataclass(slots=True)
@@ -35,41 +41,29 @@ class Changes:
     """Files, as they were found, whose content changed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """The files that a run reads."""
-
-    paths: Sequence[str]
-    """As given."""
-    base: Sequence[str]
-    overlay: Sequence[str]
-    environment: str = ""
-
-
-def changed_documents(revision: str, found: Found, expand: Callable[[str], str]) -> Changes:
-    """Since this branch left the revision; what is not committed, and files that git does not know, count too. Raises
-    GitError."""
-    repository = git.repository(found.paths[0])
-    places = _Places(repository.top, found)
-    commit = repository.base(revision)
-    tracked = repository.tracked(places.roots)
-    before: dict[str, str | None] = {d.path: d.blob for d in repository.differences(commit, places.roots)}
-    before |= {name: None for name in places.files if name not in tracked and name not in before}
-    layers = {name: layer for name in before if (layer := places.layer(name)) is not None}
-    old = repository.contents(sorted({blob for name in layers if (blob := before[name]) is not None}))
+def changed_documents(asked: ChangedFiles, read: Mapping[str, File], expand: Callable[[str], str]) -> Changes:
+    """`read`: the files of the run, by name. Raises GitError."""
     changes, was, now = Changes(), _Versions(expand), _Versions(expand)
-    for name, layer in layers.items():
-        blob = before[name]
-        earlier = b"" if blob is None else old[blob]
-        file = places.files.get(name)
-        current = b"" if file is None else _read(file)
-        if earlier != current:
-            was.take(layer, earlier)
-            now.take(layer, current)
-            changes.files |= set() if file is None else {file}
-    for mark in was.texts.keys() | now.texts.keys():
-        if sorted(was.texts.get(mark, ())) != sorted(now.texts.get(mark, ())):
-            change = Change(was.values.get(mark), now.values.get(mark))
+    blobs = asked.earlier()
+    earlier = EarlierDocuments()
+    differing: list[tuple[Layer, str]] = []
+    for candidate in asked.candidates:
+        file = read.get(candidate.file or "")
+        current = "" if file is None else file.text
+        before = "" if candidate.blob is None else decode(blobs[candidate.blob]).text
+        if before == current:
+            continue
+        differing.append((candidate.layer, before))
+        if file is not None:
+            found = [document for document in file.kept() if isinstance(document, Document)]
+            now.take(candidate.layer, (document.value for document in found))
+            earlier.know(file.text, found)
+            changes.files.add(file.sink.file)
+    for layer, text in differing:
+        was.take(layer, earlier.values(text))
+    for mark in was.values.keys() | now.values.keys():
+        change = _change(was.values.get(mark, []), now.values.get(mark, []))
+        if change is not None:
             changes.documents.setdefault(mark[1], []).append(change)
     return changes
 
@@ -79,88 +73,30 @@ class _Versions:
 
     def __init__(self, expand: Callable[[str], str]) -> None:
         self.expand = expand
-        self.texts: dict[tuple[Layer, Key], list[str]] = {}
-        self.values: dict[tuple[Layer, Key], Value] = {}
+        self.values: dict[tuple[Layer, Key], Values] = {}
 
-    def take(self, layer: Layer, data: bytes) -> None:
-        for document in _documents(data):
-            key = identity(document.value, self.expand)
+    def take(self, layer: Layer, values: Iterable[Value]) -> None:
+        for value in values:
+            key = identity(value, self.expand)
             if key is not None:
-                self.texts.setdefault((layer, key), []).append(_ENCODER.encode(document.value))
-                self.values.setdefault((layer, key), document.value)
+                self.values.setdefault((layer, key), []).append(value)
 
 
-def _documents(data: bytes) -> Iterator[Document]:
-    for found in documents(decode(data).text):
-        if isinstance(found, Document):
-            yield found
+def _change(old: Values, new: Values) -> Change | None:
+    """None when they are the same documents, in any order. As JSON: in Python `1 == True == 1.0`."""
+    if len(old) == len(new) == 1 and (old[0] is new[0] or old != new):
+        return None if old[0] is new[0] else Change(old, new)
+    before, after = [_ENCODER.encode(value) for value in old], [_ENCODER.encode(value) for value in new]
+    gone, come = _without(old, before, after), _without(new, after, before)
+    return Change(gone, come) if gone or come else None
 
 
-def _read(file: str) -> bytes:
-    try:
-        with open(file, "rb") as handle:
-            return handle.read()
-    except OSError:
-        return b""  # That it cannot be read is told where it is loaded.
-
-
-class _Places:
-    """Which file of the repository is which file of the run; links are followed."""
-
-    def __init__(self, top: str, found: Found) -> None:
-        self._top = top
-        self._environment = found.environment
-        self._folders: dict[str, str] = {}
-        self.files: dict[str, str] = {}
-        self._layers: dict[str, Layer] = {}
-        for layer, names in ((BASE, found.base), (OVERLAY, found.overlay)):
-            for file in names:
-                name = self._inside(file)
-                self.files[name] = file
-                self._layers[name] = layer
-        given = [self._inside(path) for path in found.paths]
-        linked = {os.path.dirname(name) for name in self.files if not _below(name, given)}
-        self.roots = [root or "." for root in _outermost([*given, *linked])]
-
-    def _inside(self, path: str) -> str:
-        """Relative to the top of the repository. Raises GitError for what is outside."""
-        folder, name = os.path.split(path)
-        if folder not in self._folders:
-            self._folders[folder] = os.path.realpath(folder or ".")
-        real = os.path.join(self._folders[folder], name) if name not in ("", ".", "..") else os.path.realpath(path)
-        if os.path.islink(real):
-            real = os.path.realpath(real)
-        if real == self._top:
-            return ""
-        if not real.startswith(os.path.join(self._top, "")):
-            message = f"{path} is outside of the git repository {self._top}"
-            raise git.GitError("M534", message, "--changed-since compares files of one repository")
-        return os.path.relpath(real, self._top) if os.sep != "/" else real[len(os.path.join(self._top, "")) :]
-
-    def layer(self, name: str) -> Layer | None:
-        """Of a file that is read, or would be if it were still there."""
-        if name in self._layers:
-            return self._layers[name]
-        root = next((r for r in self.roots if r in (".", name) or name.startswith(f"{r}/")), None)
-        if root is None or not name.endswith(SUFFIXES):
-            return None
-        *folders, last = (name if root == "." else name[len(root) :].lstrip("/") or name).split("/")
-        if any(part.startswith(".") for part in (*folders, last)):
-            return None
-        skipped = [n for n, part in enumerate(folders) if part in SKIPPED_FOLDERS]
-        if not skipped:
-            return BASE
-        environment = folders[skipped[0] + 1 : skipped[0] + 2]
-        return OVERLAY if len(skipped) == 1 and environment == [self._environment] else None
-
-
-def _below(name: str, roots: Iterable[str]) -> bool:
-    return any(not root or name == root or name.startswith(f"{root}/") for root in roots)
-
-
-def _outermost(names: Iterable[str]) -> list[str]:
-    out: list[str] = []
-    for name in sorted(set(names)):
-        if not _below(name, out):
-            out.append(name)
+def _without(values: Values, texts: list[str], others: list[str]) -> Values:
+    """Those that the others do not have, each counted."""
+    left = Counter(others)
+    out = []
+    for value, text in zip(values, texts, strict=True):
+        left[text] -= 1
+        if left[text] < 0:
+            out.append(value)
     return out

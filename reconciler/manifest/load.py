@@ -21,13 +21,14 @@ from reconciler.manifest.plugin_options import PluginTypes
 from reconciler.manifest.prepare import File, opened, prepare
 from reconciler.manifest.registry import Registry
 from reconciler.manifest.sql_at_run import SqlProblems, check_sql_at_run
-from reconciler.manifest.variables import Resolver
+from reconciler.manifest.variables import MAX_EXPANSION, Resolver
 from reconciler.model.collector import collection_paused
 from reconciler.model.desired import Desired
 from reconciler.model.diagnostic import Diagnostic, Source, has_errors, tidy
 
 if TYPE_CHECKING:
     from reconciler.manifest.affected import Changed
+    from reconciler.manifest.since import Since
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,6 @@ class Loaded:
     """When it was asked for: it keeps the text of the manifests."""
 
 
-Read = tuple[Sequence[str], list[str], list[str], str]
-"""The paths as given, the files of the base and of the overlay, and the environment."""
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
@@ -75,13 +74,18 @@ def load(
             base.check_defaults()
         if keep_origins:
             loader.origins = Origins()
-        read = _read(loader, paths, environment, inside=None if base is None else paths)
+        since = _since(changed_since) if changed_since and paths else None
+        _read(loader, paths, environment, None if base is None else paths, since)
         loader.finish()
         if base is not None:
             loader.take_catalogs(base, ", ".join(catalogs_from))
         loader.check_defaults()
         loaded = _checked(loader, paths, capabilities_of, sql_problems)
-        return _limited(loaded, loader, changed_since, read) if changed_since and paths else loaded
+        if since is None:
+            return loaded
+        loader.resolver.room = MAX_EXPANSION
+        changed = since.changed(loaded.desired, loader.uses, loader.prepared.defaults, loader.resolver.plain)
+        return replace(loaded, changed=changed, diagnostics=tidy([*loaded.diagnostics, *since.diagnostics]))
 
 
 def warnings_of_changed(loaded: Loaded) -> list[Diagnostic]:
@@ -95,20 +99,19 @@ def warnings_of_changed(loaded: Loaded) -> list[Diagnostic]:
     return [d for d in loaded.diagnostics if d.severity == "error" or d.source.file in files_]
 
 
-def _limited(loaded: Loaded, loader: Loader, revision: str, read: Read) -> Loaded:
-    from reconciler.manifest.affected import affected
-    from reconciler.manifest.changed_documents import Found, changed_documents
-    from reconciler.manifest.git import GitError
+def _since(revision: str) -> Since:
+    from reconciler.manifest.since import Since
 
-    try:
-        changes = changed_documents(revision, Found(*read), loader.resolver.plain)
-    except GitError as error:
-        problem = Diagnostic(Source(read[0][0]), error.code, "error", error.message, error.hint)
-        return replace(loaded, diagnostics=tidy([*loaded.diagnostics, problem]))
-    return replace(loaded, changed=affected(changes, loaded.desired, loader.uses, loader.prepared.defaults))
+    return Since(revision)
 
 
-def _read(loader: Loader, paths: Sequence[str], environment: str, inside: Sequence[str] | None = None) -> Read:
+def _read(
+    loader: Loader,
+    paths: Sequence[str],
+    environment: str,
+    inside: Sequence[str] | None = None,
+    since: Since | None = None,
+) -> None:
     overlays: list[str] = []
     base = _opened(files.find(paths, loader.diagnostics, overlays, inside), loader)
     changes = None
@@ -116,6 +119,8 @@ def _read(loader: Loader, paths: Sequence[str], environment: str, inside: Sequen
         given = paths[0] if paths else "."
         found = folders(environment, overlays, given, loader.diagnostics)
         changes = _opened(files.find(found, loader.diagnostics, inside=inside), loader)
+    if since is not None:
+        since.ask(paths, base, changes or [], environment)
     loader.prepared = prepare(base, changes, loader.resolver)
     loader.documents += loader.prepared.documents
     loader.uses |= loader.prepared.uses
@@ -126,7 +131,6 @@ def _read(loader: Loader, paths: Sequence[str], environment: str, inside: Sequen
         loader.origins.overlay_files = frozenset(f.sink.file for f in changes or ())
     for file in base:
         loader.read(file)
-    return paths, [f.sink.file for f in base], [f.sink.file for f in changes or ()], environment
 
 
 def _opened(names: Iterable[str], loader: Loader) -> list[File]:

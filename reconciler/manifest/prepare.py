@@ -28,15 +28,23 @@ class File:
     sink: Sink
     text: str
     _documents: list[Document | Flaw] | None = None
+    _prepared: bool = False
+    keep: bool = False
+    """Its documents are asked for again."""
 
     def was_prepared(self, document: Document) -> bool:
         """It is of a kind that was looked at before all others."""
-        return self._documents is not None and _kind(document) in SHARED
+        return self._prepared and _kind(document) in SHARED
 
     def documents(self) -> Iterable[Document | Flaw]:
-        return documents(self.text) if self._documents is None else self._documents
+        return documents(self.text) if self._documents is None and not self.keep else self.kept()
 
     def read_now(self) -> list[Document | Flaw]:
+        self._prepared = True
+        return self.kept()
+
+    def kept(self) -> list[Document | Flaw]:
+        """Read once, for all who ask later."""
         if self._documents is None:
             self._documents = list(documents(self.text))
         return self._documents

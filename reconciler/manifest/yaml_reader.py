@@ -14,7 +14,8 @@ from reconciler.manifest.yaml_fast import LIMITS, NeedsCare, TooMuch, builder, e
 from reconciler.manifest.yaml_scalars import Value
 
 MAX_EMPTY = 10_000
-_MARKER = re.compile(r"^---(?=\s|\Z)", re.MULTILINE)
+_MARKER = re.compile("^---(?=[ \t\n\x85\u2028\u2029]|\\Z)", re.MULTILINE)
+"""As libyaml has it: no other space ends it."""
 
 
 @dataclass(slots=True)
@@ -46,6 +47,11 @@ class Document:
         self._careful = read_careful(self._own_text(), self._first_line)
         self.value = self._careful.value
         return self._careful
+
+    @property
+    def begin(self) -> int:
+        """Where the line of its marker begins; without a marker, that of its first word."""
+        return self._begin
 
     @property
     def span(self) -> tuple[int, int]:

@@ -207,6 +207,171 @@ def test_warnings_about_files_that_nobody_touched_are_left_out(repo: Repo) -> No
     assert warnings_of_changed(repo.load("HEAD")) == []
 
 
+# -- what is no change, and what is, however it is written ------------------------------------------------------------
+
+
+def rewritten(repo: Repo, old: str | bytes, new: str | bytes) -> list[str]:
+    """What changed when the file of the tables was the one, and is the other."""
+    path = repo.folder / "m" / "vision.yaml"
+    for text, commit in ((old, True), (new, False)):
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+        if commit:
+            repo.commit()
+    found = repo.load("HEAD")
+    assert found.changed is not None
+    return sorted(".".join(ident) for ident in found.changed.only["lake"])
+
+
+BLOCK = """\
+kind: Table
+metadata:
+  catalog: lake
+  id: [vision, images]
+spec:
+  properties: {team: vision}
+  description: |
+    text
+    ---
+    more
+  schema:
+    - name: id
+      type: int64
+"""
+ANCHORS = IMAGES.replace("{team: vision}", "&p {team: vision}") + "  config: *p\n"
+ALL = documents(VISION, IMAGES, LABELS)
+
+SAME: dict[str, tuple[str | bytes, str | bytes]] = {
+    "comments": (ALL, ALL.replace("kind", "# why\nkind").replace("spec:", "spec: # because")),
+    "keys in another order": (
+        documents(VISION, BLOCK),
+        documents(VISION, BLOCK.replace("  catalog: lake\n  id: [vision, images]", "  id: [vision, images]\n  catalog: lake")),  # noqa: E501
+    ),
+    "other line ends": (ALL, ALL.replace("\n", "\r\n")),
+    "other line ends and a comment": (ALL, "# why\r\n" + ALL.replace("\n", "\r\n")),
+    "a byte order mark": (ALL, b"\xef\xbb\xbf" + ALL.encode()),
+    "block style": (ALL, ALL.replace(" {team: vision}", "\n    team: vision")),
+    "an anchor instead of twice": (
+        documents(VISION, ANCHORS),
+        documents(VISION, IMAGES + "  config: {team: vision}\n"),
+    ),
+    "a merge key": (
+        documents(VISION, IMAGES),
+        documents(VISION, IMAGES.replace("{team: vision}", "{<<: {team: vision}}")),
+    ),
+    "a text with a marker in it": (documents(VISION, BLOCK), "# c\n" + documents(BLOCK, VISION)),
+    "directives": (ALL, "%YAML 1.1\n---\n" + ALL.replace("---\n", "...\n%YAML 1.1\n---\n")),
+    "quotes": (ALL, ALL.replace("team: vision", "team: 'vision'")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("old", "new"), SAME.values(), ids=SAME)
+def test_another_way_to_write_it_is_no_change(repo: Repo, old: str | bytes, new: str | bytes) -> None:
+    assert old != new
+    assert rewritten(repo, old, new) == []
+    assert rewritten(repo, new, old) == []
+
+
+OTHER: dict[str, tuple[str | bytes, str | bytes, list[str]]] = {
+    "a line of a text": (documents(BLOCK), documents(BLOCK.replace("    more", "    other")), ["images"]),
+    "a marker in a text": (documents(BLOCK), documents(BLOCK.replace("    ---\n", "")), ["images"]),
+    "what an anchor names": (documents(ANCHORS), documents(ANCHORS.replace("team: v", "team: w")), ["images"]),
+    "a merge key": (
+        documents(IMAGES.replace("{team: vision}", "{<<: {team: a}, x: b}")),
+        documents(IMAGES.replace("{team: vision}", "{<<: {team: b}, x: b}")),
+        ["images"],
+    ),
+    "the order of columns": (
+        documents(IMAGES.replace("int64}", "int64}, {name: b, type: int8}")),
+        documents(IMAGES.replace("[{name: id, type: int64}", "[{name: b, type: int8}, {name: id, type: int64}")),
+        ["images"],
+    ),
+    "a number for a boolean": (
+        documents(IMAGES + "  protect: true\n"),
+        documents(IMAGES + "  protect: 1\n"),
+        ["images"],
+    ),
+    "the name": (documents(IMAGES), documents(LABELS), ["images", "labels"]),
+    "what could not be read before": (documents("kind: [\n", IMAGES), documents(LABELS, IMAGES), ["labels"]),
+    "what can no longer be read": (documents(LABELS, IMAGES), documents("kind: [\n", IMAGES), ["labels"]),
+    "UTF-16 before": (documents(IMAGES).encode("utf-16"), documents(IMAGES), ["images"]),
+    "UTF-16 now": (documents(IMAGES), documents(IMAGES).encode("utf-16"), ["images"]),
+    "one of two that are the same": (documents(IMAGES, IMAGES), documents(IMAGES), ["images"]),
+    "a second one of the same": (documents(IMAGES), documents(IMAGES, IMAGES), ["images"]),
+}
+
+
+@pytest.mark.parametrize(("old", "new", "changed"), OTHER.values(), ids=OTHER)
+def test_what_is_a_change(repo: Repo, old: str | bytes, new: str | bytes, changed: list[str]) -> None:
+    assert rewritten(repo, old, new) == [f"vision.{name}" for name in changed]
+
+
+def test_moved_files(repo: Repo) -> None:
+    repo.write("m/block.yaml", documents(BLOCK.replace("images", "block"), ANCHORS.replace("images", "anchors")))
+    repo.commit()
+    for name in ("vision.yaml", "fleet.yaml", "block.yaml"):
+        (repo.folder / "m" / "moved").mkdir(exist_ok=True)
+        (repo.folder / "m" / name).rename(repo.folder / "m" / "moved" / name)
+    assert repo.changed("HEAD") == []
+    found = repo.load("HEAD").changed
+    assert found is not None
+    assert {Path(name).parent.name for name in found.files} == {"moved"}
+    path = repo.folder / "m" / "moved" / "block.yaml"
+    path.write_text(path.read_text().replace("    more", "    other"))
+    assert repo.changed("HEAD") == ["vision.block"]
+
+
+def test_each_of_several_variables_documents_counts(repo: Repo) -> None:
+    """None of them has a name that tells them apart."""
+    first = "kind: Variables\nspec: {values: {one: a, other: a}}\n"
+    second = "kind: Variables\nspec: {values: {two: a, another: a}}\n"
+    repo.write("m/variables.yaml", documents(first, second))
+    repo.write(
+        "m/vision.yaml",
+        documents(
+            VISION,
+            IMAGES.replace("team: vision", "team: '${var:one}'"),
+            LABELS.replace("team: vision", "team: '${var:two}'"),
+        ),
+    )
+    repo.commit()
+    repo.write("m/variables.yaml", documents(first, second.replace("two: a", "two: b")))
+    assert repo.changed("HEAD") == ["vision.labels"]
+    repo.write("m/variables.yaml", documents(second, first.replace("one: a", "one: b")))
+    assert repo.changed("HEAD") == ["vision.images"]
+    repo.write("m/variables.yaml", documents(second, first))
+    assert repo.changed("HEAD") == []
+
+
+def test_what_a_run_does_with_documents_changes_no_comparison(repo: Repo) -> None:
+    """Defaults, overlays and references are applied to copies: the documents of the run are compared as written."""
+    repo.write("m/defaults.yaml", documents(DEFAULTS))
+    repo.write("m/variables.yaml", documents("kind: Variables\nspec: {values: {team: a, keep: 'true'}}\n"))
+    images = IMAGES.replace("team: vision", "team: '${var:team}'") + "  protect: ${var:keep}\n"
+    repo.write("m/vision.yaml", documents(VISION, images, LABELS))
+    patch = (
+        "kind: Table\nmetadata: {catalog: lake, id: [vision, images]}\nspec: {properties: {cost: '8', team: null}}\n"
+    )
+    repo.write("m/overlays/prod/p.yaml", documents(patch))
+    repo.commit()
+    for name in ("defaults.yaml", "variables.yaml", "vision.yaml", "overlays/prod/p.yaml"):
+        path = repo.folder / "m" / name
+        path.write_text("# why\n" + path.read_text())
+    assert repo.changed("HEAD", environment="prod") == []
+    repo.write("m/overlays/prod/p.yaml", documents(patch.replace("'8'", "'9'")))
+    assert repo.changed("HEAD", environment="prod") == ["vision.images"]
+
+
+def test_all_of_many_namespaces(repo: Repo) -> None:
+    names = [f"n{n}" for n in range(30)]
+    spaces = [VISION.replace("vision", name) for name in names]
+    repo.write("m/many.yaml", documents(*spaces, *(IMAGES.replace("[vision", f"[{name}") for name in names)))
+    repo.commit()
+    path = repo.folder / "m" / "many.yaml"
+    changed = documents(*(s + "spec: {protect: true}\n" for s in spaces[:20]), *spaces[20:])
+    path.write_text(changed + "---\n" + documents(*(IMAGES.replace("[vision", f"[{name}") for name in names)))
+    assert repo.changed("HEAD") == sorted(i for name in names[:20] for i in (name, f"{name}.images"))
+
+
 # -- what cannot be answered ---------------------------------------------------------------------------------------
 
 
