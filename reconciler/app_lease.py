@@ -73,7 +73,8 @@ def turn_to_write(
     guarded = [Guarded(name, records) for name in sorted(what) for records in _places(name, what[name], at)]
     times = Times(ttl, pause=stop.wait if stop is not None else asleep)
     me = this_process(plan_id, at.command)
-    me = replace(me, command=at.redactor.text(me.command), url=at.redactor.text(me.url))
+    clean = at.redactor.text
+    me = replace(me, user=clean(me.user), command=clean(me.command), url=clean(me.url))
     keeper = Keeper(Me(uuid.uuid4().hex, me), times, at.say, note)
     if guarded:
         keeper.take_all(guarded, ttl + PATIENCE if timeout is None else timeout)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reconciler.model.diagnostic import Diagnostic
-from reconciler.render.page_frame import page, text
+from reconciler.render.page_frame import count, page, text
 from reconciler.render.page_plain import Entry
 from reconciler.render.safe_text import bounded, safe
 
@@ -13,7 +13,9 @@ from reconciler.render.safe_text import bounded, safe
 def diagnostics_page(found: Sequence[Diagnostic], message: str) -> str:
     ranked = sorted(found, key=lambda d: d.severity != "error")
     entries = [_entry(order, one) for order, one in enumerate(ranked)]
-    return page("No plan", "", f'<p class="alert">{text(message)}</p>', "", entries)
+    errors = sum(1 for one in found if one.severity == "error")
+    counts = f"<p>{count(errors, 'error')}, {count(len(found) - errors, 'warning')}</p>" if found else ""
+    return page("No plan", "", f'<p class="alert">{text(message)}</p>\n{counts}', "", entries)
 
 
 def _entry(order: int, one: Diagnostic) -> Entry:

@@ -62,7 +62,7 @@ def plan_markdown(plan: Plan, title: str = NO_CHANGES, warnings: Sequence[Diagno
 
 class _PlanPage:
     def __init__(self, plan: Plan, title: str, warnings: Sequence[Diagnostic], limit: int) -> None:
-        self._plan, self._warnings = plan, warnings
+        self._plan, self._warnings, self.owners = plan, warnings, plan.owners
         self._rows = _rows(plan.steps)
         self._refusing = [f for f in plan.findings if f.refuses]
         self._told = sorted((f for f in plan.findings if not f.refuses), key=lambda f: f.waiver is not None)
@@ -157,7 +157,7 @@ class _Sections:
     """Of one catalog."""
 
     def __init__(self, draft: Draft, name: str, page: _PlanPage) -> None:
-        self._draft, self._catalog = draft, page.summary_of(name)
+        self._draft, self._catalog, self._owners = draft, page.summary_of(name), page.owners
         catalog = self._catalog
         size = f"{plural(catalog.namespaces, 'namespace')}, {plural(catalog.tables, 'table')}"
         self._heading = draft.page.section(f"#### Catalog {code(name)} ({code(catalog.type)}: {size})\n\n")
@@ -181,7 +181,7 @@ class _Sections:
 
     def put_lists(self) -> None:
         for noun, section, keys in self._lists:
-            listed(self._draft, section, keys, noun)
+            listed(self._draft, section, keys, noun, self._owners)
 
 
 def _rows(steps: Sequence[Step]) -> list[_Row]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from reconciler.core.text import plural
 from reconciler.model.diagnostic import Diagnostic, Source
@@ -74,9 +75,16 @@ def fold(page: Page, summary: str, under: Section | None = None, opened: bool = 
     return page.section(f"{tag}<summary>{summary}</summary>\n\n{begin}", f"{end}</details>\n\n", under)
 
 
-def listed(draft: Draft, section: Section, keys: Iterable[ObjectKey], noun: str) -> None:
+def listed(
+    draft: Draft,
+    section: Section,
+    keys: Iterable[ObjectKey],
+    noun: str,
+    owners: Mapping[ObjectKey, str] = MappingProxyType({}),
+) -> None:
     for key in keys:
-        if not draft.put(section, f"- {named(key)}\n", noun):
+        owner = f", owned by {code(owners[key])}" if key in owners else ""
+        if not draft.put(section, f"- {named(key)}{owner}\n", noun):
             return
 
 

@@ -29,6 +29,7 @@ def masked_plan(plan: Plan, clean: Clean) -> Plan:
         orphans=masked(plan.orphans, clean),
         unowned=masked(plan.unowned, clean),
         left_out=masked(plan.left_out, clean),
+        owners={masked(k, clean): clean(owner) for k, owner in plan.owners.items()},
         findings=tuple(replace(f, **_part(f, clean, "key", "message", "hint", "waiver")) for f in plan.findings),
         catalogs={
             name: replace(c, **_part(c, clean, "problems", "projection_stale")) for name, c in plan.catalogs.items()
@@ -80,6 +81,9 @@ def secret_places(plan: Plan, clean: Clean) -> list[str]:
     for key in (*plan.orphans, *plan.unowned, *plan.left_out):
         if masked(key, clean) != key:
             found[clean(f"{key.kind.lower()} {key.catalog}:{dotted(key.ident)} (its name)")] = None
+    for key, owner in plan.owners.items():
+        if clean(owner) != owner:
+            found[clean(f"{key.kind.lower()} {key.catalog}:{dotted(key.ident)} (its owner)")] = None
     for finding in plan.findings:
         if masked(finding.message, clean) != finding.message:
             found[f"a finding of {finding.code}"] = None

@@ -258,7 +258,7 @@ def test_an_answer_of_the_proxy_is_not_absence(rig: Rig) -> None:
 
 
 def test_pyiceberg_sees_our_table(rig: Rig) -> None:
-    rest = pytest.importorskip("pyiceberg.catalog.rest", reason="the package pyiceberg is missing")
+    rest = pytest.importorskip("pyiceberg.catalog.rest", reason="pyiceberg is missing: it comes with the extra `dev`")
     rig.run(rig.manifests(tables=1, k="v"))
     theirs = rest.RestCatalog("x", uri=rig.server.endpoint, warehouse="wh")
     assert theirs.list_tables(("n",)) == [("n", "t0")]

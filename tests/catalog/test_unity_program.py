@@ -218,9 +218,12 @@ def test_mistakes_are_found_at_their_line(unity: Unity, tmp_path: Path, more: st
     assert not unity.server.requests
 
 
+NO_OTHER_CLIENT = "the package lance-namespace-impls[unity] is missing: it comes with the extra `dev`"
+
+
 @pytest.mark.slow
 def test_another_client_finds_the_table(unity: Unity) -> None:
-    impl: Any = pytest.importorskip("lance_namespace_impls.unity")
+    impl: Any = pytest.importorskip("lance_namespace_impls.unity", reason=NO_OTHER_CLIENT)
     import lance_namespace as ln
 
     unity.fill({"a": "1"})
@@ -233,7 +236,7 @@ def test_another_client_finds_the_table(unity: Unity) -> None:
 @pytest.mark.slow
 def test_a_table_of_another_client_is_read(unity: Unity) -> None:
     """It writes `type_json` in a way that 0.6.0 refuses; an older server took it."""
-    impl: Any = pytest.importorskip("lance_namespace_impls.unity")
+    impl: Any = pytest.importorskip("lance_namespace_impls.unity", reason=NO_OTHER_CLIENT)
     import lance_namespace as ln
 
     unity.post("schemas", name="n")

@@ -60,7 +60,7 @@ def actionlint() -> str:
         return ready
     go = shutil.which("go", path=PATHS)
     if go is None:
-        pytest.skip("actionlint needs `go` on the PATH, or to be there itself")
+        pytest.skip("actionlint is missing, and so is `go`, which builds it: https://go.dev/dl")
 
     def fill(folder: Path) -> None:
         package = f"github.com/rhysd/actionlint/cmd/actionlint@{ACTIONLINT}"

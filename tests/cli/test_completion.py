@@ -33,7 +33,7 @@ def script(shell: str, folder: Path) -> Path:
 def needed(shell: str) -> str:
     found = shutil.which(shell)
     if found is None:
-        pytest.skip(f"{shell} is not installed")
+        pytest.skip(f"{shell} is missing: the system's packages have it (apt-get install {shell}), as .ci/run says")
     return found
 
 

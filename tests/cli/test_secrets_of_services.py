@@ -8,19 +8,24 @@ later run takes out of it what it can resolve, which a token of the earlier run 
 from __future__ import annotations
 
 import base64
+import html
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from unittest.mock import patch
 
+import lance
 import pytest
 from cli_runs import Run, namespace, reconciler, table, write
 from servers.oidc import Oidc, oidc
 from servers.proxy import Exchange, Message, Proxy, answer
 from servers.rest_adapter import RestServers, rest_adapter
 
+from reconciler.catalog.lease_records import KEY
 from reconciler.engine.redact import MASK, Redactor
+from reconciler.model.state import APPLIED_BY_KEY
 
 __all__ = ["oidc", "rest_adapter"]
 pytestmark = pytest.mark.slow
@@ -122,8 +127,6 @@ def echo(rest_adapter: RestServers, oidc: Oidc, tmp_path: Path) -> Iterator[Echo
 
 def test_live_properties(echo: Echo) -> None:
     assert echo.run("apply", "m.yaml", "--yes", "--report", "r.json").code == 0
-    live = "".join(p.read_bytes().decode("utf-8", "replace") for p in (echo.folder / "lake").rglob("*") if p.is_file())
-    assert "https://ci" in live, "the run is noted there; canaries are looked for below"
     echo.repeats_in_properties()
     for how in HUMAN:
         planned = echo.run("plan", "m.yaml", "--format", how)
@@ -156,6 +159,38 @@ def test_live_properties(echo: Echo) -> None:
     nothing = patch.multiple(Redactor, text=lambda self, text: text, content=lambda self, text: text)
     with nothing:
         assert HEADER in reconciler(echo.folder, "plan", "m.yaml", env=echo.env).out
+
+
+@pytest.mark.parametrize(
+    ("address", "left"),
+    [
+        (f"https://ci/{HEADER}", "https://ci"),
+        (f"https://ci/jobs/{STORED}/7", f"https://ci/jobs/{MASK}/7"),
+        (f"https://u:{STORED}@ci:8443/jobs/7?key={HEADER}#{STORED}", "https://ci:8443/jobs/7"),
+    ],
+)
+def test_what_is_noted_of_the_address_of_the_run(echo: Echo, address: str, left: str) -> None:
+    """The same everywhere: in the report, the journal, on what was written, in the record of the lease."""
+    echo.env |= {"CI_JOB_URL": address, "GITLAB_USER_LOGIN": f"ann-{STORED}", "GITHUB_ACTOR": ""}
+    done = echo.run("apply", "m.yaml", "--yes", "--report", "r.json", "--journal", "j.jsonl", "--format", "json")
+    assert done.code == 0, done.err
+    run = json.loads((echo.folder / "r.json").read_text())["run"]
+    assert run == done.json["run"] == json.loads((echo.folder / "j.jsonl").read_text().splitlines()[0])["run"]
+    assert (run["url"], run["by"]) == (left, f"ann-{MASK}")
+    sent = [json.loads(r.body).get("properties") or {} for r in echo.proxy.seen if r.body.startswith(b"{")]
+    leases = [json.loads(p[KEY]) for p in sent if KEY in p]
+    assert {(lease["holder"]["url"], lease["holder"]["user"]) for lease in leases} == {(left, f"ann-{MASK}")}
+    on_objects = [json.loads(p[APPLIED_BY_KEY])["run"] for p in sent if APPLIED_BY_KEY in p]
+    (dataset,) = (p for p in (echo.folder / "lake").iterdir() if p.name.endswith("a$t"))
+    on_objects.append(json.loads(lance.dataset(str(dataset)).metadata[APPLIED_BY_KEY])["run"])
+    assert on_objects == [left] * 3, "the namespace, the table, its dataset"
+    for how in ("text", "markdown", "html", "json"):
+        for file in ("r.json", "j.jsonl"):
+            assert left in html.unescape(echo.run("show", file, "--format", how).out)
+    ours = [p.read_bytes().decode("utf-8", "replace") for p in (echo.folder / "lake").rglob("*") if p.is_file()]
+    addresses = {found for text in (*ours, *map(str, sent)) for found in re.findall(r"https://[^\s\"'\\]*", text)}
+    assert addresses == {left}
+    echo.check()
 
 
 def _show(echo: Echo) -> None:

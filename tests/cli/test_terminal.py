@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import pty
+import re
 import select
 import struct
 import subprocess
@@ -82,6 +83,52 @@ def test_what_could_lose_data_takes_the_name_of_the_catalog(folder: Path) -> Non
     assert reconciler(folder, "plan", "m.yaml", "--detailed-exitcode").code == 2
     assert at_terminal(folder, "apply", "m.yaml", answer="lake")[0] == 0
     assert reconciler(folder, "plan", "m.yaml", "--detailed-exitcode").code == 0
+
+
+WITHOUT_A_STEP = {
+    "blocked": ("m.yaml", 3, "! drop_columns blocked: "),
+    "unsupported": ("unsupported.yaml", 3, "? add_columns unsupported: "),
+    "refused by a threshold": ("threshold.yaml", 3, "Refused: 1 object of the 1 we own would be deleted"),
+    "refused by a policy": ("policy.yaml", 3, "Refused: policy: P006 "),
+    "nothing to do": ("same.yaml", 0, "No changes. The live catalogs match the manifests."),
+    "only something to tell": ("orphan.yaml", 0, "No changes. There is nothing to apply, but 1 object is orphaned"),
+}
+
+
+@pytest.fixture(scope="module")
+def applied(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table of ours with two columns, and manifests for which no step may run."""
+    folder = tmp_path_factory.mktemp("applied")
+    same = CATALOG + TABLE % ", {name: old, type: string}"
+    less = CATALOG + TABLE % ""
+    absent = TABLE.replace("spec:", "spec:\n  state: absent") % ", {name: old, type: string}"
+    new = "---\n" + (TABLE % "").replace("id: [t]", "id: [new]")
+    none = CATALOG.replace("owner: us", "owner: us, thresholds: {deletes: 0}")
+    policy = "---\napiVersion: reconciler.lance/v1\nkind: Policy\nmetadata: {name: p}\n"
+    policy += "spec: {rules: [{rule: no-destructive-change}]}\n"
+    texts = {
+        "same.yaml": same,
+        "m.yaml": less.replace("  allow: [drop_column]\n", ""),
+        "unsupported.yaml": same.replace("{name: n,", "{name: m, type: int64, nullable: false}, {name: n,"),
+        "threshold.yaml": none + absent + new,
+        "policy.yaml": less + new + policy,
+        "orphan.yaml": CATALOG,
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+    assert reconciler(folder, "apply", "same.yaml", "--yes").code == 0
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("why", WITHOUT_A_STEP)
+def test_nothing_is_asked_when_no_step_may_run(applied: Path, why: str) -> None:
+    """Whoever answers is not to think that something was done."""
+    file, code, told = WITHOUT_A_STEP[why]
+    ended, seen = at_terminal(applied, "apply", file, answer="yes", NO_COLOR="1", columns=400)
+    assert not re.search("(?i)type (yes|the catalog)|apply this plan", seen), seen
+    assert (ended, "not applied" in seen) == (code, False), seen
+    assert told in seen
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ OVERLAYS = sorted(p.name for p in (DEPLOY / "overlays").iterdir())
 def _built(folder: Path) -> str:
     program = shutil.which("kubectl")
     if program is None:
-        pytest.skip("kubectl is missing: it builds deploy/ as users do")
+        pytest.skip("kubectl is missing, which builds deploy/ as users do: https://kubernetes.io/docs/tasks/tools")
     done = subprocess.run([program, "kustomize", str(folder)], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     return done.stdout

@@ -16,7 +16,7 @@ from reconciler.engine import lease_holder
 from reconciler.engine.lease_holder import has_ended, liveness, this_process
 from reconciler.model.lease import Holder
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self/ns/pid").exists(), reason="there is no /proc here")
+pytestmark = pytest.mark.skipif(not Path("/proc/self/ns/pid").exists(), reason="needs Linux: /proc tells processes")
 TELL = "from reconciler.engine.lease_holder import *; print(this_process().started, flush=True); input()"
 
 

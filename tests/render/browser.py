@@ -23,7 +23,7 @@ _WATCH = """addEventListener('securitypolicyviolation',
 def executable() -> str:
     found = next((path for name in NAMES if (path := shutil.which(name))), None)
     if found is None:
-        pytest.skip(f"the pages need a browser on the PATH: one of {', '.join(NAMES)}")
+        pytest.skip(f"the pages need a browser on the PATH: one of {', '.join(NAMES)} (apt-get install chromium)")
     return found
 
 

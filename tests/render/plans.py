@@ -128,4 +128,6 @@ def hostile() -> Plan:
     waivers = [None if i % 2 else Waiver(t, t) for i, t in enumerate(TRAPS)]
     findings = tuple(Finding(t, "error", k, t, t, Source(t), w) for t, k, w in zip(TRAPS, keys, waivers, strict=True))
     catalogs = {t: CatalogSummary(t, False, 1, 1, {}, (t,), ((t,),)) for t in TRAPS}
-    return plan(tuple(steps), orphans=keys, unowned=keys, left_out=keys, findings=findings, catalogs=catalogs)
+    owners = dict(zip(keys, TRAPS, strict=True))
+    lists = {"orphans": keys, "unowned": keys, "left_out": keys, "owners": owners}
+    return plan(tuple(steps), findings=findings, catalogs=catalogs, **lists)

@@ -67,4 +67,5 @@ def hostile(text: str) -> Plan:
         Finding(text, "error", key, text, text, source),
         Finding("L2", "error", None, text, "", None, Waiver(text, text)),
     )
-    return replace(plan(steps), catalogs=catalogs, orphans=(key,), unowned=(key,), findings=findings, left_out=(key,))
+    lists = {"orphans": (key,), "unowned": (key,), "left_out": (key,), "owners": {key: text}}
+    return replace(plan(steps), catalogs=catalogs, findings=findings, **lists)  # type: ignore[arg-type]

@@ -17,8 +17,15 @@ def failed(number: int, status: str = "failed", message: str = "it is on fire", 
     return result(number, status, error={"code": 18, "name": "Internal", "message": message}, **more)
 
 
-def report(*steps: dict[str, Any], outcome: str = "partial", message: str = "why") -> dict[str, Any]:
-    return {"format_version": "1.0", "plan_id": "sha256:ab", "outcome": outcome, "message": message, "steps": [*steps]}
+def report(*steps: dict[str, Any], outcome: str = "partial", message: str = "why", **more: Any) -> dict[str, Any]:
+    made = {"format_version": "1.0", "plan_id": "sha256:ab", "outcome": outcome, "message": message}
+    return {**made, "steps": [*steps], **more}
+
+
+def identity(**more: Any) -> dict[str, Any]:
+    """`run` of a report and of a journal's header."""
+    times = {"at": "2026-01-02T03:04:05Z", "tool_version": "1.2.3"}
+    return {**times, "by": "ann", "commit": "c0ffee" * 6, "dirty": False, "url": "https://ci.example/7", **more}
 
 
 def events(*lines: dict[str, Any]) -> str:

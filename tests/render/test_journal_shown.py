@@ -9,7 +9,7 @@ import re
 import pytest
 from hypothesis import given
 from read_html import RENDERERS, read
-from runs import end, events, failed, finish, header, lease, report, result, start
+from runs import end, events, failed, finish, header, identity, lease, report, result, start
 from test_markdown_bounds import cut, whole
 from test_markdown_safety import NASTY, OURS, UNSAFE
 
@@ -176,13 +176,13 @@ def test_markdown_of_a_report() -> None:
 def test_markdown_of_hostile_names(text: str) -> None:
     error = ERROR | {"message": text}
     told = lease("waiting", text, catalog=text, by=text), lease("lost", text, why=text)
-    story = events(
-        header(text, text), *told, start("s1", text, text), end("s1", "failed", text, error=error), finish(text)
-    )
+    who = identity(by=text, commit=text, url=text, tool_version=text)
+    begun = header(text, text) | {"run": who}
+    story = events(begun, *told, start("s1", text, text), end("s1", "failed", text, error=error), finish(text))
     record = journal_from(story.splitlines())
     pages = [
         journal_markdown(runs_of_journal(record), 1),
-        report_markdown(run_of_report(report(failed(1, message=text, name=text), outcome=text, message=text))),
+        report_markdown(run_of_report(report(failed(1, message=text, name=text), outcome=text, message=text, run=who))),
     ]
     for markdown in pages:
         for render in RENDERERS.values():

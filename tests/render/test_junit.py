@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as tree
 
 import pytest
+from cli.cli_runs import catalog, namespace, reconciler, table, write
 from hypothesis import example, given
+from render.plans import golden
 from rendered_plans import blocked, create, delete, hostile, plan
 from runs import end, events, failed, header, report, result, start
 from test_markdown_safety import ATTACKS, NASTY
@@ -109,6 +112,44 @@ def test_findings_and_thresholds_and_what_was_not_read() -> None:
         "plan/L3": "failure",
         "plan/thresholds": "failure",
     }
+
+
+@pytest.mark.parametrize("name", ["threshold-count", "threshold-percent"])
+def test_a_threshold_refuses_the_plan_as_a_whole(name: str) -> None:
+    """One case says so with the reason, beside those of what is held back. What would be made is as it should be."""
+    refused = golden(name)
+    for drift in (False, True):
+        text = plan_junit(refused, drift)
+        cases = checked(text)
+        assert cases["plan/thresholds"] == "failure"
+        (case,) = tree.fromstring(text.encode()).iterfind(".//testsuite[@name='plan']/testcase/failure")
+        assert case.attrib["message"] == refused.refused
+        held = [s for s in refused.steps if s.blocked_by == "threshold"]
+        assert [cases[f"lake/table {'.'.join(s.change.ident)}"] for s in held] == ["failure"] * len(held)
+        allowed = {f"lake/table {'.'.join(s.change.ident)}" for s in refused.steps if s.verdict == "allowed"}
+        assert {cases[name] for name in allowed} <= {"failure" if drift else "passed"}
+
+
+def test_a_plan_within_its_thresholds_has_no_such_case() -> None:
+    assert not [c for c in checked(plan_junit(golden("threshold-raised"))) if c.startswith("plan/")]
+    assert not [c for c in checked(plan_junit(plan([blocked(1, "x")]))) if c.startswith("plan/")], "one step, not all"
+
+
+def test_what_apply_makes_of_it(tmp_path: Path) -> None:
+    write(tmp_path, catalog(), namespace("n"), *(table("n", f"t{i}") for i in range(12)))
+    assert reconciler(tmp_path, "apply", "m.yaml", "--yes").code == 0
+    write(tmp_path, catalog(), namespace("n"), table("n", "new"))
+    run = reconciler(tmp_path, "plan", "m.yaml", "--prune", "--format", "junit")
+    assert (run.code, checked(run.out)["plan/thresholds"]) == (0, "failure")
+    run = reconciler(tmp_path, "apply", "m.yaml", "--prune", "--yes", "--format", "junit", "--report", "r.json")
+    assert run.code == 3
+    cases = checked(run.out)
+    (outcome,) = [name for name in cases if name.endswith("/outcome")]
+    assert cases.pop(outcome) == "failure"
+    assert set(cases.values()) == {"skipped"}, "nothing ran, the new table included"
+    (told,) = tree.fromstring(run.out.encode()).iterfind(".//testcase[@name='outcome']/failure")
+    assert "12 objects of the 13 we own would be deleted; thresholds.deletes allows 10" in told.attrib["message"]
+    assert reconciler(tmp_path, "show", "r.json", "--format", "junit").out == run.out
 
 
 def test_no_changes_is_a_file_with_a_case() -> None:

