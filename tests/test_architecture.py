@@ -83,8 +83,8 @@ HARMLESS = frozenset({
     "__future__", "abc", "base64", "bisect", "collections", "collections.abc", "contextlib", "copy", "dataclasses",
     "decimal", "difflib", "enum", "fnmatch", "fractions", "functools", "gc", "graphlib", "hashlib", "heapq",
     "itertools",
-    "json", "keyword", "math", "numbers", "operator", "re", "string", "textwrap", "types", "typing", "unicodedata",
-    "urllib.parse",
+    "json", "keyword", "math", "numbers", "operator", "re", "shlex", "string", "textwrap", "types", "typing",
+    "unicodedata", "urllib.parse",
 })  # fmt: skip
 IO_BUILTINS = frozenset({"open", "print", "input", "exec", "eval", "compile", "__import__", "breakpoint"})
 

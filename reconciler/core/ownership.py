@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Literal
 
 from reconciler.core.draft import Block, Context
@@ -22,7 +23,9 @@ def standing(context: Context, owner: str | None) -> tuple[Standing, Block | Non
         return "held", Block(ADOPT, "nobody owns it: pass --adopt to take it over")
     if owner in context.options.take_over:
         return "adopting", None
-    return "held", Block(FOREIGN_OWNER, f"it belongs to {owner}: pass --take-over {owner} to take it from them")
+    return "held", Block(
+        FOREIGN_OWNER, f"it belongs to {owner}: pass --take-over {shlex.quote(owner)} to take it from them"
+    )
 
 
 def owner_of(context: Context, table: TableState) -> str | None:

@@ -5,6 +5,7 @@ Every text is safe to show when it leaves here (`safe`, bounded), and the page s
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 from reconciler.model.diagnostic import Source
@@ -50,7 +51,11 @@ def _found(plan: Plan) -> Iterator[tuple[int, Entry]]:
     ):
         for k in keys:
             owner = plan.owners.get(k) if kind == "unowned" else None
-            why = reason if owner is None else f"as declared, and owned by {owner}: --take-over {owner} takes it"
+            why = (
+                reason
+                if owner is None
+                else f"as declared, and owned by {owner}: --take-over {shlex.quote(owner)} takes it"
+            )
             yield 7, _told(kind, k.catalog, dotted(k.ident), why, k.kind)
 
 

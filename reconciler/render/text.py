@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
@@ -117,7 +118,7 @@ def _unowned(keys: Sequence[ObjectKey], owners: Mapping[ObjectKey, str]) -> Iter
     yield from _listed("Unowned: as declared, but without our mark (`apply --adopt` takes what nobody owns)", nobodys)
     for owner in sorted({owners[k] for k in keys if k in owners}):
         name = safe(owner)
-        title = f"Owned by {name}: as declared, and not ours (`--take-over {name}` takes it)"
+        title = f"Owned by {name}: as declared, and not ours (`--take-over {shlex.quote(name)}` takes it)"
         yield from _listed(title, [k for k in keys if owners.get(k) == owner])
 
 

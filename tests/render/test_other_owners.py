@@ -60,6 +60,13 @@ def test_the_page_says_it_in_the_entry_and_in_the_list_without_scripts() -> None
     assert plain.count("owned by bob: --take-over bob takes it") == 2
 
 
+def test_an_owner_goes_into_a_command_in_quotes() -> None:
+    """The name is what somebody else wrote, and people copy the command."""
+    made = plan(unowned=(ANNS,), owners={ANNS: "ann; rm -rf ~"})
+    assert "`--take-over 'ann; rm -rf ~'` takes it" in plan_text(made)
+    assert embedded(plan_page(made))[0]["reason"].endswith("--take-over 'ann; rm -rf ~' takes it")
+
+
 def test_sarif_and_junit_hold_nothing_against_it() -> None:
     """Nothing is to be done, so it is neither a result nor a case."""
     alone = plan()
