@@ -271,6 +271,7 @@ def test_a_source_that_cannot_be_read_holds_it_back(move: Move) -> None:
     assert statuses(report)["declare_table"] == "done"
 
 
+@pytest.mark.slow
 def test_two_runs_at_a_time(move: Move, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second begins and ends while the first is about to note what it copies, to compare, to mark."""
     plan = move.plan()
