@@ -31,7 +31,6 @@ def check(names: list[str], timeout: float) -> None:
     assert [r for r in results.values() if not r["codes"]] == [], "every one of them is refused"
 
 
-@pytest.mark.slow
 def test_bounded() -> None:
     check(list(FAST), 120)
 
