@@ -17,7 +17,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 settings.register_profile("quick", COMMON, max_examples=25)
-settings.register_profile("full", COMMON, max_examples=200)
+settings.register_profile("full", COMMON, max_examples=100)
 settings.register_profile("thorough", COMMON, max_examples=2000)
 
 

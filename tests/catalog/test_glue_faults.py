@@ -92,6 +92,7 @@ def test_writes_whose_answer_is_lost_are_found_and_not_repeated(
     }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", each(NEVER))
 def test_writes_that_never_arrived_are_sent_again(behind: EntryCatalog, proxy: Proxy, fault: Fault) -> None:
     for operation in WRITES:

@@ -95,6 +95,7 @@ def cut(move: Move, after: int, plan: Plan | None = None) -> None:
         assert errors(move.apply(plan)) == ["a Spark job failed: cut"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", range(6))
 def test_cut_between_any_two_files(move: Move, after: int) -> None:
     plan = move.plan()

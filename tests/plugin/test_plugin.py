@@ -115,6 +115,7 @@ def test_a_broken_package_is_a_diagnostic(tmp_path: Path, case: str, plug_in: Ca
     assert expected in found["message"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("plugged_in")
 def test_two_packages_with_one_type(tmp_path: Path, plug_in: Callable[[Path], None]) -> None:
     plug_in(package(tmp_path / "site", "other", "other", ""))
