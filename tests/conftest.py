@@ -1,16 +1,23 @@
-"""Shared by every test: no skipped test in CI, no clock in property tests, and how many examples they try."""
+"""Shared by every test: no skipped test in CI, no clock in property tests, how many examples they try, and that what
+was compiled is kept."""
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Generator
 
 import pytest
 from examples import COMMON, IN_CI
 from hypothesis import settings
 
-settings.register_profile("quick", COMMON, max_examples=50)
-settings.register_profile("full", COMMON, max_examples=200)
+# Containers often ask for no compiled files. Tests and the program they start would then be compiled anew by every
+# process: ten seconds of each test run.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
+settings.register_profile("quick", COMMON, max_examples=25)
+settings.register_profile("full", COMMON, max_examples=100)
 settings.register_profile("thorough", COMMON, max_examples=2000)
 
 

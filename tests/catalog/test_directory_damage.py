@@ -29,6 +29,7 @@ from reconciler.model.errors import CatalogError, Code
 from reconciler.model.observed import Present, Unreadable
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", [DEFAULT, V2], ids=["default", "v2"])
 def test_a_table_whose_folder_vanished_is_not_made_anew(layout: dict[str, str], tmp_path: Path) -> None:
     catalog = open_catalog(tmp_path, **layout)

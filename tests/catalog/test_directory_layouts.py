@@ -353,6 +353,7 @@ ODD_NAMES = [
 ]
 
 
+@pytest.mark.slow
 @BOTH
 def test_odd_names_work(layout: dict[str, str], tmp_path: Path) -> None:
     catalog = open_catalog(tmp_path, **layout)

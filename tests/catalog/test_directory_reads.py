@@ -44,6 +44,7 @@ def write_rows(root: Path, *rows: dict[str, Any]) -> None:
     lance.write_dataset(pa.Table.from_pylist(values, manifest_schema()), str(root / "__manifest"), mode="append")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", [DEFAULT, V2, V1], ids=["default", "v2", "v1"])
 def test_a_no_change_scan_reads_a_bounded_number_of_times(layout: dict[str, str], tmp_path: Path) -> None:
     catalog = open_catalog(tmp_path, **layout)
@@ -93,6 +94,7 @@ def test_a_missing_root_is_an_empty_catalog_until_the_first_write(tmp_path: Path
     assert (tmp_path / "lake" / "__manifest").is_dir()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", [DEFAULT, V1], ids=["default", "v1"])
 def test_foreign_folders_exist_are_unreadable_and_stay(layout: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "empty.lance").mkdir()

@@ -15,7 +15,7 @@ from reconciler.model.state import DatasetState, TableState
 
 REPO = Path(__file__).resolve().parents[2]
 TABLES = 30
-ROUNDS = 6
+ROUNDS = 2
 RUNNER = """
 import contextlib, io, os, sys
 from reconciler.cli import run

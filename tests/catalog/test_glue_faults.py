@@ -72,6 +72,7 @@ def each(faults: Mapping[str, Fault]) -> list[object]:
     return [pytest.param(f, id=n, marks=[pytest.mark.slow] if i else []) for i, (n, f) in enumerate(faults.items())]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", each(LOST))
 def test_writes_whose_answer_is_lost_are_found_and_not_repeated(
     behind: EntryCatalog, proxy: Proxy, account: Account, fault: Fault
@@ -91,6 +92,7 @@ def test_writes_whose_answer_is_lost_are_found_and_not_repeated(
     }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", each(NEVER))
 def test_writes_that_never_arrived_are_sent_again(behind: EntryCatalog, proxy: Proxy, fault: Fault) -> None:
     for operation in WRITES:

@@ -351,6 +351,7 @@ class Endless:
         return {"TableList": tables, "NextToken": str(first + 100)}
 
 
+@pytest.mark.slow
 def test_a_listing_streams_and_stops_when_nobody_reads_on() -> None:
     client = Endless()
     store = GlueStore(GlueApi(client, 16, 0), GlueCapabilities(), "Glue", {})

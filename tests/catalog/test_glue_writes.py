@@ -198,6 +198,7 @@ def test_an_answer_without_its_list_drops_nothing(account: Account, operation: s
     assert account.server.calls["DeleteDatabase"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["UnknownOperationException", "InvalidAction"])
 def test_a_service_that_does_not_know_functions_has_none(account: Account, name: str) -> None:
     account.make_database()

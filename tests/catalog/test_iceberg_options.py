@@ -57,6 +57,7 @@ def test_the_token_and_the_headers_are_sent_with_everything(scripted: Scripted) 
     assert {(c.headers["authorization"], c.headers["x-team"]) for c in scripted.calls} == {("Bearer abc", "vision")}
 
 
+@pytest.mark.slow
 def test_timeouts_are_in_milliseconds(scripted: Scripted) -> None:
     def slow(call: Call) -> tuple[int, object]:
         time.sleep(1.0)

@@ -213,6 +213,7 @@ def test_the_first_page_of_all_is_needed(behind: Behind) -> None:
     assert error.value.code is Code.SERVICE_UNAVAILABLE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", [truncate, cut_answer, answer(503), answer(429, retry_after=0.01)])
 def test_a_read_is_asked_again(behind: Behind, fault: Fault) -> None:
     _three_schemas(behind)
@@ -341,6 +342,7 @@ def test_a_schema_with_odd_properties_is_unreadable_and_its_tables_are_not(behin
 # options
 
 
+@pytest.mark.slow
 def test_times_are_seconds(behind: Behind) -> None:
     behind.proxy.fault(delay(1.6), path="/schemas", times=None)
     with pytest.raises(CatalogError, match="no answer in time"):

@@ -139,6 +139,7 @@ def cut_replacement(unity: Unity, folder: Path) -> Path:
     return file
 
 
+@pytest.mark.slow
 def test_a_saved_plan_does_not_go_on_when_the_data_is_another_table_by_now(unity: Unity, tmp_path: Path) -> None:
     cut_replacement(unity, tmp_path)
     theirs = {
@@ -154,6 +155,7 @@ def test_a_saved_plan_does_not_go_on_when_the_data_is_another_table_by_now(unity
     assert [t["name"] for t in unity.server.state.schema(*N).leaves["tables"]] == ["theirs"]
 
 
+@pytest.mark.slow
 def test_a_cut_table_whose_manifest_is_gone_keeps_its_schema(unity: Unity, tmp_path: Path) -> None:
     """And is a drift: else it would never be heard of again."""
     file = cut_replacement(unity, tmp_path)
@@ -169,6 +171,7 @@ def test_a_cut_table_whose_manifest_is_gone_keeps_its_schema(unity: Unity, tmp_p
     assert unity.namespace(N).marks.owner == "us"
 
 
+@pytest.mark.slow
 def test_a_cut_table_whose_data_is_gone_is_not_made_anew(unity: Unity, tmp_path: Path) -> None:
     file = cut_replacement(unity, tmp_path)
     data = unity.root / "lake" / "n" / "t"

@@ -86,6 +86,7 @@ def _kill(catalog: EntryCatalog, point: str) -> None:
     setattr(owner, name, dying)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["begin", "delete_table", "create_table", "end", "forget_marks"])
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_killed_at_every_point(unity: Unity, name: str, when: str) -> None:

@@ -23,6 +23,7 @@ ACTION = ROOT / ".github" / "actions" / "reconciler"
 EVENT = Path(__file__).with_name("pull_request.json")
 SECRET = "CANARY-of-the-catalog-7777"
 BASE = ".base"
+PLAN = {"command": "plan", "version": "none", "catalogs_from": f"{BASE}/manifests"}
 _EXPRESSION = re.compile(r"\$\{\{\s*(.*?)\s*\}\}")
 _BASH = ["bash", "--noprofile", "--norc", "-eo", "pipefail"]
 

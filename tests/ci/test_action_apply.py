@@ -6,13 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
-from action_runs import BASE, Job
+from action_runs import PLAN, Job
 from cli.cli_runs import catalog, namespace, table, write
 from github_stand_in import HEAD, WORKFLOW, Fault, StandIn
 
 pytestmark = pytest.mark.slow
 
-PLAN = {"command": "plan", "version": "none", "catalogs_from": f"{BASE}/manifests"}
 APPLY = {"command": "apply", "version": "none"}
 
 
@@ -35,17 +34,15 @@ def test_the_reviewed_plan_is_applied_once(job: Job, github: StandIn, workspace:
     assert len(github.seen) == asked, "nothing to do needs no review"
 
 
-def test_the_token_does_not_go_where_the_artifact_lies(job: Job, github: StandIn) -> None:
-    assert job.use(**PLAN) == 0
-    assert merged(job).use(**APPLY) == 0
+def test_the_token_does_not_go_where_the_artifact_lies(planned: Job, github: StandIn) -> None:
+    assert merged(planned).use(**APPLY) == 0
     store = [header for _, path, header in github.seen if path.startswith("/store/")]
     assert store == [None]
 
 
-def test_manifests_that_nobody_planned_are_not_applied(job: Job, github: StandIn, workspace: Path) -> None:
-    assert job.use(**PLAN) == 0
+def test_manifests_that_nobody_planned_are_not_applied(planned: Job, github: StandIn, workspace: Path) -> None:
     write(workspace / "manifests", namespace("a"), table("a", "other"), name="tables.yaml")
-    after = merged(job)
+    after = merged(planned)
     assert after.use(**APPLY) == 4
     assert "no pull request was planned with these manifests" in after.log
     assert "open a pull request" in after.summary
@@ -90,16 +87,15 @@ FORGED = {
 
 
 @pytest.mark.parametrize("how", FORGED)
-def test_a_plan_that_somebody_else_kept_is_not_taken(job: Job, github: StandIn, workspace: Path, how: str) -> None:
+def test_a_plan_that_somebody_else_kept_is_not_taken(planned: Job, github: StandIn, workspace: Path, how: str) -> None:
     """Whoever can push a branch can keep an artifact of this name, newer than the one that was reviewed."""
-    assert job.use(**PLAN) == 0
     (kept,) = github.artifacts
-    plan = (job.temp / "reconciler-plan" / "plan.json").read_bytes()
+    plan = (planned.temp / "reconciler-plan" / "plan.json").read_bytes()
     github.artifacts.clear()
     run = github.keep(kept["name"], plan)
     run.update(FORGED[how])
     github.artifacts[-1]["workflow_run"]["head_sha"] = run["head_sha"]
-    after = merged(job)
+    after = merged(planned)
     assert after.use(**APPLY) == 4
     assert not (workspace / "lake").exists()
     run.update(path=WORKFLOW, event="pull_request", head_sha=HEAD)
@@ -107,35 +103,31 @@ def test_a_plan_that_somebody_else_kept_is_not_taken(job: Job, github: StandIn, 
     assert after.use(**APPLY) == 0, "that was all that was wrong with it"
 
 
-def test_the_reviewed_plan_is_found_behind_a_forged_one(job: Job, github: StandIn) -> None:
-    assert job.use(**PLAN) == 0
+def test_the_reviewed_plan_is_found_behind_a_forged_one(planned: Job, github: StandIn) -> None:
     github.keep(github.artifacts[0]["name"], b"{}")["event"] = "push"
-    assert merged(job).use(**APPLY) == 0
+    assert merged(planned).use(**APPLY) == 0
 
 
 @pytest.mark.parametrize("pull", [{"merged_at": None}, {"base": {"ref": "other"}}, {"head": {"sha": "f" * 40}}])
 def test_a_plan_of_a_pull_request_that_was_not_merged_is_not_taken(
-    job: Job, github: StandIn, workspace: Path, pull: dict[str, object]
+    planned: Job, github: StandIn, workspace: Path, pull: dict[str, object]
 ) -> None:
-    assert job.use(**PLAN) == 0
     github.pulls[0].update(pull)
-    after = merged(job)
+    after = merged(planned)
     assert after.use(**APPLY) == 4
     assert "merged with this commit" in after.log
     assert not (workspace / "lake").exists()
 
 
-def test_another_workflow_may_plan(job: Job, github: StandIn) -> None:
-    assert job.use(**PLAN) == 0
-    after = merged(job)
+def test_another_workflow_may_plan(planned: Job, github: StandIn) -> None:
+    after = merged(planned)
     after.workflow = ".github/workflows/apply.yml"
     assert after.use(**APPLY) == 4
     assert after.use(**APPLY, plan_workflow=WORKFLOW) == 0, after.log
 
 
 @pytest.mark.parametrize("how", ["fork", "expired", "no zip", "refused"])
-def test_no_plan_of_another_kind_is_taken(job: Job, github: StandIn, workspace: Path, how: str) -> None:
-    assert job.use(**PLAN) == 0
+def test_no_plan_of_another_kind_is_taken(planned: Job, github: StandIn, workspace: Path, how: str) -> None:
     (kept,) = github.artifacts
     if how == "fork":
         kept["workflow_run"]["head_repository_id"] = 2
@@ -145,7 +137,7 @@ def test_no_plan_of_another_kind_is_taken(job: Job, github: StandIn, workspace: 
         github.zips[kept["id"]] = b"<html>"
     else:
         github.faults = [Fault("GET", 403, times=9)]
-    after = merged(job)
+    after = merged(planned)
     assert after.use(**APPLY) == 4
     assert not (workspace / "lake").exists()
     assert "::error title=reconciler::" in after.log

@@ -132,6 +132,7 @@ def test_a_reference_that_is_no_number(tmp_path: Path) -> None:
     assert "hunter2" not in run.err
 
 
+@pytest.mark.slow
 def test_validate_opens_nothing_and_loads_nothing(tmp_path: Path) -> None:
     """All types in one run: no client library is loaded, no address is asked."""
     services = {

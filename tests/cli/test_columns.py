@@ -36,6 +36,7 @@ WORDS = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(WORDS, st.integers(0, 8), st.integers(1, 120))
 def test_breaking_loses_nothing_and_fits(words: list[str], indent: int, columns: int) -> None:
     line = " " * indent + " ".join(words)

@@ -307,6 +307,7 @@ def test_the_journal_tells_the_story(tmp_path: Path) -> None:
         assert [e["event"] for e in events if e.get("step") == step] == ["start", "end"]
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_is_quiet(tmp_path: Path) -> None:
     write(tmp_path, catalog(), *(namespace(f"n{i}") for i in range(2000)))
     shell = " ".join(f"'{c}'" for c in command("plan", "m.yaml")) + " | head -n 1"

@@ -124,6 +124,7 @@ def test_show_of_something_else(tmp_path: Path) -> None:
     assert "neither a plan, nor a report, nor a journal" in run.err
 
 
+@pytest.mark.slow
 def test_junit_is_what_it_says_in_any_encoding(tmp_path: Path) -> None:
     write(tmp_path, catalog(), namespace("a"), name="é.yaml")
     run = process(tmp_path, "validate", "é.yaml", "--format", "junit", env={"PYTHONIOENCODING": "latin-1"})

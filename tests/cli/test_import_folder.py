@@ -48,6 +48,7 @@ def test_elsewhere_the_folder_stands_alone(live: Path, folder: str) -> None:
         assert reconciler(live, "plan", valid, "--detailed-exitcode").code == 0
 
 
+@pytest.mark.slow
 def test_a_file_beside_the_new_folder_is_told(live: Path) -> None:
     """Each of the two is good by itself; it cannot be known which one the user goes on with."""
     run = reconciler(live, "import", "m/catalog.yaml", "-o", "m/deep")

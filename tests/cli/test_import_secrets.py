@@ -74,6 +74,7 @@ def test_what_we_set_becomes_a_variable(tmp_path: Path) -> None:
     assert again.out == "", "nothing has changed"
 
 
+@pytest.mark.slow
 def test_a_key_that_is_a_secret_is_left_out_and_stays_live(tmp_path: Path) -> None:
     """We set it, and can no longer say so without its name: it is no longer ours, and that is all that changes."""
     live(tmp_path, "[{name: id, type: int64}]", {f"k{TOKEN}": "x", "fine": "x"})

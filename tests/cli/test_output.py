@@ -32,7 +32,8 @@ def run(folder: Path, words: str) -> tuple[int, str]:
     return done.returncode, done.stderr
 
 
-@pytest.mark.parametrize("target", [">/dev/full", pytest.param(">&-", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("target", [">/dev/full", ">&-"])
 def test_a_report_that_cannot_be_printed_does_not_undo_the_run(tmp_path: Path, target: str) -> None:
     code, told = run(tmp_path, f"apply m.yaml --yes --format json --report r.json {target}")
     assert code == 0
@@ -42,7 +43,8 @@ def test_a_report_that_cannot_be_printed_does_not_undo_the_run(tmp_path: Path, t
     assert (tmp_path / "lake").exists()
 
 
-@pytest.mark.parametrize("target", [">/dev/full", pytest.param(">&-", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("target", [">/dev/full", ">&-"])
 def test_a_plan_that_cannot_be_shown_is_not_applied(tmp_path: Path, target: str) -> None:
     code, told = run(tmp_path, f"apply m.yaml --yes {target}")
     assert code == 1
@@ -50,6 +52,7 @@ def test_a_plan_that_cannot_be_shown_is_not_applied(tmp_path: Path, target: str)
     assert not (tmp_path / "lake").exists()
 
 
+@pytest.mark.slow
 def test_a_closed_stderr_keeps_nothing_from_running(tmp_path: Path) -> None:
     assert run(tmp_path, "apply m.yaml --yes >out.txt 2>&-")[0] == 0
     assert "Applied: 1 done" in (tmp_path / "out.txt").read_text()

@@ -143,6 +143,7 @@ def blocked(folder: Path) -> subprocess.Popen[str]:
     return running
 
 
+@pytest.mark.slow
 def test_a_second_signal_still_leaves_a_report(tmp_path: Path) -> None:
     with blocked(tmp_path) as running:
         assert running.stderr is not None
@@ -162,6 +163,7 @@ def test_a_second_signal_still_leaves_a_report(tmp_path: Path) -> None:
     assert sorted(p.name for p in tmp_path.iterdir()) == ["j.jsonl", "m.yaml", "r.json"], "no temporary file stays"
 
 
+@pytest.mark.slow
 def test_a_killed_run_does_not_leave_the_report_of_another(tmp_path: Path) -> None:
     with blocked(tmp_path) as running:
         running.kill()

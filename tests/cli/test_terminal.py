@@ -61,6 +61,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_only_yes_is_a_yes(folder: Path) -> None:
     code, seen = at_terminal(folder, "apply", "m.yaml", answer="y")
     assert code == 1
@@ -73,6 +74,7 @@ def test_only_yes_is_a_yes(folder: Path) -> None:
     assert reconciler(folder, "plan", "m.yaml", "--detailed-exitcode").code == 0
 
 
+@pytest.mark.slow
 def test_what_could_lose_data_takes_the_name_of_the_catalog(folder: Path) -> None:
     assert reconciler(folder, "apply", "m.yaml", "--yes").code == 0
     (folder / "m.yaml").write_text(CATALOG + TABLE % "")
@@ -131,6 +133,7 @@ def test_nothing_is_asked_when_no_step_may_run(applied: Path, why: str) -> None:
     assert told in seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("flags", "env", "colored"),
     [
@@ -153,6 +156,7 @@ def test_no_colours_in_a_file_unless_asked_for(folder: Path) -> None:
     assert "\x1b[1;31merror:\x1b[0m" in reconciler(folder, "plan", "none.yaml", "--color", "always").err
 
 
+@pytest.mark.slow
 def test_long_lines_are_broken_to_the_width_of_the_terminal_and_only_there(folder: Path) -> None:
     many = "".join(f", {{name: column_{i}, type: int64, comment: {'word ' * 30}}}" for i in range(3))
     (folder / "m.yaml").write_text(CATALOG + TABLE % many)

@@ -62,6 +62,7 @@ def test_yes_removes_it(folder: Path, how: str) -> None:
     assert log(folder).read().held is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("answer", "code"), [("yes", 0), ("y", 6)])
 def test_at_a_terminal_it_asks(folder: Path, answer: str, code: int) -> None:
     hold(folder)

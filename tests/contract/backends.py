@@ -137,7 +137,7 @@ V2 = {"dir_listing_enabled": "false"}
 BACKENDS = [
     Backend("memory", memory_site, rows=False),
     Backend("dir-default", LocalDir(), slow=True),  # below a namespace it is V2 with one listing more
-    Backend("dir-default-root", LocalDir(), home=()),
+    Backend("dir-default-root", LocalDir(), home=(), slow=True),  # tables as V1, with a manifest beside them
     Backend("dir-v2", LocalDir(V2)),
     Backend("dir-v1", LocalDir(V1), home=()),
     Backend("dir-s3", BucketDir(V2), slow=True),

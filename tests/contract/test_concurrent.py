@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 from contract.faults import Unlucky
 from contract.lake import Doc, Lake, table
 from contract.sample import FOREIGN
@@ -40,6 +42,7 @@ def test_two_appliers_of_the_same_plan(lake: Lake) -> None:
     assert lake.comparable() == undisturbed.comparable()
 
 
+@pytest.mark.slow
 def test_two_appliers_of_every_kind_of_step(day: Day) -> None:
     lake = day.lake
     desired = lake.desired(day.docs)
@@ -76,6 +79,7 @@ def test_an_outsider_at_work_beside_us_loses_nothing(lake: Lake) -> None:
     assert ours <= set(lake.outsider.state().tables)
 
 
+@pytest.mark.slow
 def test_a_run_that_is_overtaken_by_another_of_the_same_plan(lake: Lake) -> None:
     """The other run finishes everything between our first write and our look at it."""
     docs = [*lake.home(), table(lake.t("t"), {"id": "int64"}, config={"k": "v"})]

@@ -96,6 +96,7 @@ def test_a_plan_without_changes_reads_little_and_writes_nothing(lake: Lake) -> N
     assert stats.listings <= lake.backend.listings + 12 * lake.backend.loads
 
 
+@pytest.mark.slow
 def test_thirty_tables(lake: Lake) -> None:
     docs = lake.home() + [table(lake.t(f"t{i:02}"), {"id": "int64 not null"}) for i in range(30)]
     report = lake.apply(lake.plan(docs), parallelism=8)

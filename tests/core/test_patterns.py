@@ -25,6 +25,7 @@ _SIMPLE = st.builds(_build, st.lists(st.tuples(_ATOM, _TAIL), min_size=1, max_si
 _PATTERN = st.lists(_SIMPLE, min_size=1, max_size=3).map("|".join)
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(_PATTERN, st.text("ab_c1.-\n", max_size=8))
 def test_it_means_what_python_means(pattern: str, text: str) -> None:

@@ -25,6 +25,7 @@ USER = 10001
 each_overlay = pytest.mark.parametrize("overlay", OVERLAYS)
 
 
+@pytest.mark.slow
 @each_overlay
 @pytest.mark.parametrize("version", VERSIONS)
 def test_kubernetes_knows_every_field(overlay: str, version: str) -> None:

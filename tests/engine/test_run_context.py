@@ -106,6 +106,7 @@ def test_who_and_where(env: dict[str, str], by: str | None, url: str | None) -> 
     assert "s3cret" not in json.dumps(found.to_json())
 
 
+@pytest.mark.slow
 @given(st.text(max_size=400), st.one_of(st.none(), st.text(max_size=400)), st.booleans())
 def test_what_is_noted_fits_everywhere_and_is_read_back(by: str, url: str | None, dirty: bool) -> None:
     text = RunContext("2026-01-01T00:00:00Z", by, "1", "a" * 40, dirty, url).applied_by()

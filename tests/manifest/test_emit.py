@@ -82,6 +82,7 @@ def reload(text: str) -> Loaded:
         return load([str(file)], environ={})
 
 
+@pytest.mark.slow
 @given(SNAPSHOT)
 def test_emit_then_load_is_the_same(snapshot: Snapshot) -> None:
     loaded = reload(emit(CATALOG, snapshot))

@@ -265,6 +265,7 @@ def layered(draw: st.DrawFn) -> tuple[dict[str, str], Snapshot]:
     return found, lake(**tables)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, phases=[Phase.generate])
 @given(layered(), st.sampled_from(["prod", ""]))
 def test_whatever_the_layers_are(case: tuple[dict[str, str], Snapshot], environment: str) -> None:

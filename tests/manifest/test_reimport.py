@@ -74,6 +74,7 @@ def plain(desired: Desired) -> Any:
     return spaces, tables
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, phases=[Phase.generate])
 @given(SNAPSHOT, SNAPSHOT, st.booleans(), st.booleans())
 def test_the_second_import_is_like_a_first(before: Snapshot, after: Snapshot, split: bool, windows: bool) -> None:

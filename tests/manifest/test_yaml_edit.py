@@ -150,6 +150,7 @@ SMALL = st.recursive(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.data(), st.booleans() | st.none(), st.integers(2, 6))
 def test_any_change_of_any_document(data: st.DataObject, flow: bool | None, indent: int) -> None:

@@ -1,5 +1,4 @@
-"""One Spark for all tests of a module: whatever starts a session gets this one, and stops nothing.
-A module that imports both names has it."""
+"""One Spark for all: in a module that imports this name, whatever starts a session gets that one, and stops nothing."""
 
 from __future__ import annotations
 
@@ -8,20 +7,12 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from servers.spark import need_java
 
 from reconciler.pipeline import data_plane
-from reconciler.pipeline.session import SparkOptions, session
+from reconciler.pipeline.session import SparkOptions
 from reconciler.verbs import tables
 
-__all__ = ["one_session", "spark"]
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[Any]:
-    need_java()
-    with session(SparkOptions("local[2,4]")) as running:
-        yield running
+__all__ = ["one_session"]
 
 
 @pytest.fixture(autouse=True)

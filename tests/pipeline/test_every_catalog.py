@@ -13,9 +13,9 @@ import pytest
 import yaml
 from cli.cli_runs import Run, reconciler
 from contract.backends import BACKENDS, Site
-from pipeline.one_session import one_session, spark
+from pipeline.one_session import one_session
 
-__all__ = ["one_session", "spark"]
+__all__ = ["one_session"]
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas"),

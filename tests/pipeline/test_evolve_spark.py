@@ -1,10 +1,9 @@
-"""Backfill and rewrite steps of a plan on Spark, with one session for all tests of this file."""
+"""Backfill and rewrite steps of a plan on Spark, on the session of all tests."""
 
 from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ import pytest
 from cli.cli_runs import catalog, table, write
 from pipeline.evolve_runs import CONTEXT, DELETED, backfill, column, content, field, register, rows, written
 from servers.moto import Moto
-from servers.spark import need_java
 
 from reconciler import app
 from reconciler.catalog.base import DataPlace
@@ -25,7 +23,7 @@ from reconciler.model.report import Report
 from reconciler.pipeline.claims import Held
 from reconciler.pipeline.data_plane import Running, SparkDataPlane
 from reconciler.pipeline.evolve import evolve
-from reconciler.pipeline.session import SparkOptions, session
+from reconciler.pipeline.session import SparkOptions
 from reconciler.session import Session
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")]
@@ -40,11 +38,9 @@ AFTER = """
 """
 
 
-@pytest.fixture(scope="module")
-def running() -> Iterator[Running]:
-    need_java()
-    with session(SparkOptions("local[2,4]")) as spark:
-        yield Running(SparkOptions(), _spark=spark, _slots=2)
+@pytest.fixture
+def running(spark: Any) -> Running:
+    return Running(SparkOptions(), _spark=spark, _slots=2)
 
 
 def planned(at: Session) -> Plan:

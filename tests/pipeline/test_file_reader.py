@@ -352,6 +352,7 @@ print(sum(batch.num_rows for batch in run(*arguments)))
 """
 
 
+@pytest.mark.slow
 def test_it_runs_where_this_program_is_not_installed(tmp_path: Path) -> None:
     cloudpickle = pytest.importorskip("pyspark.cloudpickle", reason="pyspark is missing: it comes with `spark`")
     for module in (conform, file_reader):

@@ -1,4 +1,4 @@
-"""`reconciler pipeline inventory` on catalogs, with one Spark session for all tests of this file."""
+"""`reconciler pipeline inventory` on catalogs, on the Spark session of all tests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 from cli.cli_runs import Run, catalog, namespace, reconciler, table, write
 from pipeline import fleet_lake, spark_lake
-from pipeline.one_session import one_session, spark
+from pipeline.one_session import one_session
 from servers.moto import Moto
 from servers.rest_adapter import RestServers
 
@@ -28,7 +28,7 @@ from reconciler.pipeline.history_figures import figures
 from reconciler.pipeline.inventory_source import register
 
 PAGE = Path(__file__).parents[2] / "docs" / "data.md"
-__all__ = ["one_session", "spark"]
+__all__ = ["one_session"]
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")]
 
 

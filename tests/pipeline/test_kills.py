@@ -22,7 +22,7 @@ import pytest
 from cli.cli_runs import REPO, catalog, command, environment, reconciler, table, write
 from pipeline.data_run import AFTER, BEFORE, WORKER
 from pipeline.in_process import InProcess
-from servers.spark import java_of, need_java
+from servers.spark import SMALL, java_of, need_java
 
 from reconciler.catalog.lance_data import CLAIM_KEY
 from reconciler.pipeline import data_plane
@@ -47,6 +47,7 @@ def lake(tmp_path: Path) -> Path:
 def start(lake: Path, place: str, *more: str) -> subprocess.Popen[str]:
     path = os.pathsep.join([str(REPO), str(REPO / "tests")])
     arguments = [sys.executable, str(SCRIPT), place, "mark", "apply", "m.yaml", "--yes", "--master", "local[2,4]"]
+    arguments += [word for key, value in SMALL.items() for word in ("--conf", f"{key}={value}")]
     return subprocess.Popen(
         [*arguments, *more],
         cwd=lake,

@@ -51,6 +51,7 @@ def test_maintain_waits_its_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert LeaseLog(records(tmp_path)).read().held is None
 
 
+@pytest.mark.slow
 def test_maintain_that_lost_its_lease_changes_nothing_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     without_spark(monkeypatch)
     lake(tmp_path, "t")

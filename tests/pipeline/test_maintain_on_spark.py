@@ -1,4 +1,4 @@
-"""`pipeline maintain` on Spark, with one session for all tests of this file: local, in a bucket, through a service;
+"""`pipeline maintain` on Spark, on the session of all tests: local, in a bucket, through a service;
 while others read and write; and after the driver was killed."""
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from pipeline.maintain_lake import (
     path,
     state,
 )
-from pipeline.one_session import one_session, spark
+from pipeline.one_session import one_session
 from pipeline.spark_lake import only_progress
 from pipeline.test_checksum import of_dataset
 from servers.moto import Moto
 from servers.rest_adapter import RestServers
 
-__all__ = ["one_session", "spark"]
+__all__ = ["one_session"]
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")]
 PAGE = REPO / "docs" / "data.md"
 SMALL = INDEX + ALL.replace("targetRowsPerFragment: 1000", "targetRowsPerFragment: 20")

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from cli.cli_runs import REPO, Run, catalog, reconciler, table, write
 from pipeline.in_process import InProcess
-from pipeline.one_session import one_session, spark
+from pipeline.one_session import one_session
 from servers.moto import Moto
 
 from reconciler.catalog.base import DataPlace, WriteContext
@@ -29,7 +29,7 @@ from reconciler.pipeline.data_plane import Running
 from reconciler.pipeline.materialize import materialize
 from reconciler.pipeline.session import SparkOptions
 
-__all__ = ["one_session", "spark"]
+__all__ = ["one_session"]
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas"),

@@ -95,6 +95,7 @@ def cut(move: Move, after: int, plan: Plan | None = None) -> None:
         assert errors(move.apply(plan)) == ["a Spark job failed: cut"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", range(6))
 def test_cut_between_any_two_files(move: Move, after: int) -> None:
     plan = move.plan()
@@ -271,6 +272,7 @@ def test_a_source_that_cannot_be_read_holds_it_back(move: Move) -> None:
     assert statuses(report)["declare_table"] == "done"
 
 
+@pytest.mark.slow
 def test_two_runs_at_a_time(move: Move, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second begins and ends while the first is about to note what it copies, to compare, to mark."""
     plan = move.plan()

@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from contract.backends import BACKENDS, Site
 from pipeline.migrate_lake import Move, errors
-from servers.spark import need_java
 
 from reconciler.pipeline.data_plane import Running
 from reconciler.pipeline.jobs import cores
-from reconciler.pipeline.session import SparkOptions, session
+from reconciler.pipeline.session import SparkOptions
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")]
 MAKE = {backend.name: backend.make for backend in BACKENDS}
 
 
-@pytest.fixture(scope="module")
-def running() -> Iterator[Running]:
-    """One session for all."""
-    need_java()
-    options = SparkOptions(master="local[2,4]")
-    with session(options) as spark:
-        started = Running(options)
-        started._spark, started._slots = spark, cores(spark)
-        yield started
+@pytest.fixture
+def running(spark: Any) -> Running:
+    return Running(SparkOptions(), _spark=spark, _slots=cores(spark))
 
 
 @pytest.mark.parametrize(

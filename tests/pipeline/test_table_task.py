@@ -159,6 +159,7 @@ for batch in run([numbers]):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("executor", ["with pylance", "bare"])
 def test_tasks_run_where_this_program_is_not_installed(dataset: Path, executor: str) -> None:
     from pyspark import cloudpickle

@@ -1,4 +1,4 @@
-"""`reconciler pipeline verify` on catalogs, with one Spark session for all tests of this file."""
+"""`reconciler pipeline verify` on catalogs, on the Spark session of all tests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 from cli.cli_runs import Run, catalog, reconciler, table, write
 from pipeline import spark_lake
-from pipeline.one_session import one_session, spark
+from pipeline.one_session import one_session
 from pipeline.read_elsewhere import shown, sources
 from pipeline.spark_lake import only_progress
 from servers.moto import Moto
@@ -23,7 +23,7 @@ from servers.rest_adapter import RestServers
 
 from reconciler.pipeline.verify import read_tables
 
-__all__ = ["one_session", "spark"]
+__all__ = ["one_session"]
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")]
 PAGE = Path(__file__).parents[2] / "docs" / "data.md"
 SCHEMA = '[{name: id, type: int64}, {name: text, type: string}, {name: vector, type: "fixed_size_list<float32>[2]"}]'

@@ -43,6 +43,7 @@ def test_from_validate_to_an_empty_plan(tmp_path: Path, installed: Path) -> None
 
 
 @pytest.mark.usefixtures("plugged_in")
+@pytest.mark.slow
 def test_its_secrets_are_secrets(tmp_path: Path) -> None:
     (tmp_path / "catalog.json").write_text('{"namespaces": {}, "tables": {}, "detached": {}, "pin": "right"}')
     file = write(tmp_path, HEAD, OPTIONS, "  pin: canary-4711\n", *OBJECTS)
@@ -58,6 +59,7 @@ def test_its_secrets_are_secrets(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("plugged_in")
+@pytest.mark.slow
 def test_wrong_keys_are_told_by_line(tmp_path: Path) -> None:
     file = write(tmp_path, HEAD, "  fil: catalog.json\n  root: t\n  max_retries: -1\n", *OBJECTS)
     found = reconciler(tmp_path, "validate", file, "--format", "json").json["diagnostics"]
@@ -65,6 +67,7 @@ def test_wrong_keys_are_told_by_line(tmp_path: Path) -> None:
     assert "did you mean file?" in {d["hint"] for d in found}
 
 
+@pytest.mark.slow
 def test_without_the_package_the_type_is_unknown(tmp_path: Path, installed: Path) -> None:
     file = write(tmp_path, HEAD, OPTIONS, OWNED, *OBJECTS)
     (found,) = reconciler(tmp_path, "validate", file, "--format", "json").json["diagnostics"]
@@ -112,6 +115,7 @@ def test_a_broken_package_is_a_diagnostic(tmp_path: Path, case: str, plug_in: Ca
     assert expected in found["message"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("plugged_in")
 def test_two_packages_with_one_type(tmp_path: Path, plug_in: Callable[[Path], None]) -> None:
     plug_in(package(tmp_path / "site", "other", "other", ""))

@@ -18,6 +18,6 @@ _COMMON = settings(
     ],
 )
 settings.register_profile("quick", _COMMON, max_examples=30, stateful_step_count=20)
-settings.register_profile("full", _COMMON, max_examples=200, stateful_step_count=30)
+settings.register_profile("full", _COMMON, max_examples=100, stateful_step_count=30)
 settings.register_profile("thorough", _COMMON, max_examples=5000, stateful_step_count=50)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))

@@ -70,6 +70,7 @@ def test_after_apply_only_what_was_held_back_is_left(case: Case) -> None:
     assert state_of(catalog) == after
 
 
+@pytest.mark.slow
 @given(cases())
 @settings(max_examples=settings().max_examples // 4)  # one case in thirteen fits: the time goes into looking
 def test_what_takes_two_applies_takes_no_third(case: Case) -> None:

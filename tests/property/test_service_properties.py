@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import assume, given
 from prop_cases import Case, cases, place_in
 from prop_kinds import GLUE_LIKE, REST_LIKE, SERVICES, UNITY_LIKE
@@ -73,6 +74,7 @@ def test_no_entry_is_replaced_unless_it_was_allowed(case: Case) -> None:
             assert not step.change.unset
 
 
+@pytest.mark.slow
 @given(cases(kinds=(UNITY_LIKE,)))
 def test_a_stale_projection_alone_is_no_change(case: Case) -> None:
     """Apply what can be applied; what the next plan still calls stale has no step, and nothing is written for it."""

@@ -71,6 +71,7 @@ def test_hostile_texts_stay_texts() -> None:
     assert [x for x in mermaid(graph).splitlines() if not MERMAID_LINE.fullmatch(x)] == []
 
 
+@pytest.mark.slow
 def test_what_does_not_fit_is_counted() -> None:
     graph = plan_graph(big(1200))
     boxes = [

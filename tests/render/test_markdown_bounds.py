@@ -105,6 +105,7 @@ def test_a_page_never_outgrows_its_limit(texts: list[tuple[int, str]], limit: in
     assert all(text.count(f"<{name}>") == text.count(f"</{name}>") for name in "abc")
 
 
+@pytest.mark.slow
 def test_ten_thousand_steps() -> None:
     made = plan([*(create(i, f"t{i}") for i in range(9_990)), *(delete(i, f"old{i}") for i in range(9_990, 10_000))])
     markdown = plan_markdown(made)
@@ -151,6 +152,7 @@ def test_refusing_findings_come_first_and_leave_room_for_deletes() -> None:
     assert markdown.index("refused") < markdown.index("**delete**")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noun", ["orphaned object", "unowned object", "stale projection", "left-out object"])
 def test_lists_are_cut_and_counted(noun: str) -> None:
     keys = tuple(ObjectKey("lake", ("n", f"table{i}"), "Table") for i in range(5000))

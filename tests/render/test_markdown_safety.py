@@ -145,6 +145,7 @@ def shown_prose(text: str) -> str:
     return "".join(sorted(re.sub("`([^`]+)`", r"\1", safe(bounded(text, LONGEST)))))
 
 
+@pytest.mark.slow
 @everywhere
 @given(text=NASTY)
 def test_a_plan_full_of_it(how: str, text: str) -> None:

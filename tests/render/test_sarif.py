@@ -132,6 +132,7 @@ def test_what_has_no_place_is_a_notification() -> None:
     assert [(n["level"], n["associatedRule"]["id"]) for n in notes] == [("error", "L9"), ("error", "blocked/threshold")]
 
 
+@pytest.mark.slow
 def test_too_many_are_cut_and_counted_errors_last() -> None:
     found = [Diagnostic(Source("a.yaml", i + 1), "M1", "warning", "w") for i in range(MOST_RESULTS + 5)]
     found.append(Diagnostic(Source("z.yaml"), "M204", "error", "e"))

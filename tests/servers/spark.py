@@ -24,11 +24,18 @@ import pytest
 from servers.process import READY_SECONDS, free_port, tail
 
 _SHORT_LIVED = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+SMALL = {
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""For queries over a handful of rows: to compile them takes longer than to run them."""
 LOOPBACK = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.extraJavaOptions": _SHORT_LIVED,
     "spark.ui.enabled": "false",
+    **SMALL,
 }
 
 
