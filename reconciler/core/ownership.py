@@ -8,7 +8,7 @@ from typing import Literal
 from reconciler.core.draft import Block, Context
 from reconciler.model.desired import DEFAULT_OWNER
 from reconciler.model.plan import ADOPT, FOREIGN_OWNER, NOT_OWNED, OWNER_NOT_SET, PROTECTED
-from reconciler.model.state import DatasetState, Marks, TableState
+from reconciler.model.state import DatasetState, Marks, NamespaceState, TableState
 
 Standing = Literal["owned", "adopting", "held"]
 
@@ -28,15 +28,17 @@ def standing(context: Context, owner: str | None) -> tuple[Standing, Block | Non
     )
 
 
-def owner_of(context: Context, table: TableState) -> str | None:
-    return owner_seen_by(context.owner, table)
+def owner_of(context: Context, state: NamespaceState | TableState) -> str | None:
+    return owner_seen_by(context.owner, state) if isinstance(state, TableState) else state.marks.owner
 
 
 def owner_seen_by(us: str, table: TableState) -> str | None:
-    """The entry's mark, or where it has none the mark in its data when that is somebody else's: marks that are kept
-    beside the catalog are not seen by those who keep theirs elsewhere. Our own mark in the data alone is not enough."""
-    if table.marks.owner is None and isinstance(table.dataset, DatasetState) and table.dataset.owner != us:
-        return table.dataset.owner
+    """The entry's mark; but the mark in its data when that is somebody else's, and the entry is ours or nobody's: one
+    dataset may be in two catalogs, and who keeps his marks in the other is seen only there. Our own mark in the data
+    alone is not enough."""
+    data = table.dataset.owner if isinstance(table.dataset, DatasetState) else None
+    if data is not None and data != us and table.marks.owner in (None, us):
+        return data
     return table.marks.owner
 
 

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from reconciler.core.draft import Block, Context, Draft, Drafter, parent_block
 from reconciler.core.globs import matcher
 from reconciler.core.options import PlanOptions
-from reconciler.core.ownership import standing
+from reconciler.core.ownership import owner_of, standing
 from reconciler.core.plan_deletes import (
     Removal,
     hold_back_over_threshold,
@@ -268,11 +268,14 @@ class _Planner:
 
     def _note_unowned(self, kind: Kind, ident: Ident, d: Drafter, found: Finding) -> None:
         """As declared, but not ours: listed, not touched."""
-        if not d.drafts and isinstance(found, Present) and found.state.marks.owner != self.context.owner:
+        if d.drafts or not isinstance(found, Present):
+            return
+        owner = owner_of(self.context, found.state)
+        if owner != self.context.owner:
             key = ObjectKey(self.spec.name, ident, kind)
             self.plan.unowned.append(key)
-            if found.state.marks.owner is not None:
-                self.plan.owners[key] = found.state.marks.owner
+            if owner is not None:
+                self.plan.owners[key] = owner
 
     # -- deletes -------------------------------------------------------------------------------------------------
 

@@ -36,7 +36,7 @@ class Pending:
 def plan_entry(
     d: Drafter, want: DesiredTable, live: TableState, holds: bool, renamed: Ident | None
 ) -> tuple[Standing, Pending | None]:
-    where, held = standing(d.context, owner_of(d.context, live))
+    where, held = standing(d.context, _owner(d, want, live))
     d.block = d.block or held
     ours = live.marks.applied if where == "owned" else ()
     nothing = MapDiff({}, (), ())
@@ -62,6 +62,12 @@ def plan_entry(
     return where, None
 
 
+def _owner(d: Drafter, want: DesiredTable, live: TableState) -> str | None:
+    """A copy that was not marked yet has the mark of what it was copied from."""
+    origin = d.context.snapshot.origins.get(want.ident)
+    return live.marks.owner if origin is not None and origin.copied else owner_of(d.context, live)
+
+
 def _marks(d: Drafter, want: DesiredTable, live: TableState, where: Standing, marks: Marks, replaces: bool) -> None:
     """The properties cannot be changed here and now: our marks do not wait for them, and name only keys that we set."""
     if where == "adopting":
@@ -82,7 +88,7 @@ def _adopt(d: Drafter, want: DesiredTable, live: TableState, marks: Marks) -> No
     if isinstance(live.dataset, DatasetState):
         want = with_live_names(want, live.dataset.indexes)
     change = AdoptTable(want.ident, marks, expected_applied(want), wanted_indexes(want))
-    owner = owner_of(d.context, live)
+    owner = _owner(d, want, live)
     reason = f"taken from {owner}" if owner else "nobody owned it"
     if not d.propose(change, "metadata", reason, {"marks": marks_json(live.marks)}):
         d.block = Block("", "it is not ours, and cannot be taken over", "unsupported")

@@ -15,7 +15,6 @@ from reconciler.model.desired import DesiredNamespace
 from reconciler.model.ident import Ident, dotted, is_below
 from reconciler.model.observed import Present, Snapshot, Unreadable
 from reconciler.model.plan import INCOMPLETE, NOT_OWNED, RENAME_CONFLICT, TWO_APPLIES, UNREADABLE
-from reconciler.model.state import TableState
 
 Renames = Mapping[Ident, Ident]
 """New identifier -> old identifier."""
@@ -81,7 +80,5 @@ def _movable(context: Context, found: Present | Unreadable, declared: bool) -> b
     """Ours, or to be taken in this plan."""
     if isinstance(found, Unreadable):
         return False
-    state = found.state
-    owner = owner_of(context, state) if isinstance(state, TableState) else state.marks.owner
-    where, _ = standing(context, owner)
+    where, _ = standing(context, owner_of(context, found.state))
     return where == "owned" or (where == "adopting" and declared)

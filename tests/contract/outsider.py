@@ -85,6 +85,9 @@ class Outsider(Protocol):
 
     def set_config(self, ident: Ident, values: Mapping[str, str]) -> None: ...
 
+    def mark_data(self, ident: Ident, owner: str) -> None:
+        """As somebody's reconciler does that knows the data by another catalog."""
+
     def set_properties(self, kind: str, ident: Ident, values: Mapping[str, str]) -> None:
         """Where the backend has a place for them: over whatever is there."""
 

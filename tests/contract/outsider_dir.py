@@ -135,6 +135,9 @@ class DirOutsider:
     def set_config(self, ident: Ident, values: Mapping[str, str]) -> None:
         self.open(ident).update_config(dict(values))
 
+    def mark_data(self, ident: Ident, owner: str) -> None:
+        self.open(ident).update_metadata({"reconciler.owner": owner})
+
     def set_properties(self, kind: str, ident: Ident, values: Mapping[str, str]) -> None:
         manifest = self._manifest()
         rows = manifest.to_table().to_pylist()

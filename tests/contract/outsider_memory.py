@@ -45,6 +45,11 @@ class MemoryOutsider:
         dataset = replace(state.dataset, config={**state.dataset.config, **values})
         self.world.tables[ident] = Present(replace(state, dataset=dataset))
 
+    def mark_data(self, ident: Ident, owner: str) -> None:
+        state = self._table(ident)
+        assert isinstance(state.dataset, DatasetState)
+        self.world.tables[ident] = Present(replace(state, dataset=replace(state.dataset, owner=owner)))
+
     def set_properties(self, kind: str, ident: Ident, values: Mapping[str, str]) -> None:
         where = self.world.namespaces if kind == "Namespace" else self.world.tables
         found = where[ident]

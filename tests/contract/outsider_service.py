@@ -89,6 +89,9 @@ class ServiceOutsider:
     def set_config(self, ident: Ident, values: Mapping[str, str]) -> None:
         self.open(ident).update_config(dict(values))
 
+    def mark_data(self, ident: Ident, owner: str) -> None:
+        self.open(ident).update_metadata({"reconciler.owner": owner})
+
     def spoil(self, ident: Ident) -> None:
         for file in (self.place(ident) / "_versions").iterdir():
             file.write_bytes(b"spoiled")

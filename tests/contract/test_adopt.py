@@ -7,6 +7,7 @@ import pytest
 from contract.lake import US, Doc, Lake, held_back, namespace, steps, table
 from contract.outsider import users
 from contract.sample import FOREIGN, FOREIGN_ROWS
+from reconciler.model.ident import ObjectKey
 
 COLUMNS = {"id": "int64"}
 WIDER = {"id": "int64", "more": "string"}
@@ -75,6 +76,21 @@ def test_another_owner_is_asked_for_by_name(lake: Lake) -> None:
     lake.reach(docs, take_over=frozenset({"team-b"}))
     seen = lake.outsider.state()
     assert {t.owner for t in seen.tables.values()} | {p["reconciler.owner"] for p in seen.namespaces.values()} == {US}
+
+
+def test_data_that_another_owner_took_is_left_alone(lake: Lake) -> None:
+    """One dataset in two catalogs: our entry stays ours, but not what is in the data."""
+    same, other = ([*lake.home(), table(lake.t("t"), columns)] for columns in (COLUMNS, WIDER))
+    lake.reach(same)
+    lake.outsider.mark_data(lake.t("t"), "team-b")
+    plan = lake.plan(same)
+    assert (plan.steps, plan.unowned) == ((), (ObjectKey("lake", lake.t("t"), "Table"),))
+    plan = lake.plan(other)
+    assert held_back(plan) == [("add_columns", lake.t("t"), "blocked", "foreign_owner")]
+    assert len(steps(plan)) == 1
+    lake.unchanged_by(lambda: lake.apply(plan))
+    lake.reach(other, take_over=frozenset({"team-b"}))
+    assert lake.plan(other).unowned == ()
 
 
 def test_absent_never_applies_to_another_owner(lake: Lake) -> None:
