@@ -39,9 +39,10 @@ def has_ended(holder: Holder) -> bool:
 
 def liveness(holder: Holder) -> Liveness:
     """A process that is dead and not yet collected by its parent is gone. A number may have gone to another process:
-    that one was started at another time."""
-    here = (_text(PROC / "sys/kernel/random/boot_id"), _pid_space())
-    if not all(here) or not holder.started or here != (holder.boot, holder.pids):
+    that one was started at another time. The name of the machine counts too: one that was copied while it ran is the
+    same to all the rest, and its processes go on in both."""
+    here = (_text(PROC / "sys/kernel/random/boot_id"), _pid_space(), run_origin().host)
+    if not all(here) or not holder.started or here != (holder.boot, holder.pids, holder.host):
         return "unknown"
     started, state = _started(holder.pid)
     if not started:

@@ -2,9 +2,10 @@
 
 A holder that was asleep (a stopped process, a suspended machine), or whose lease a person has removed, must not write
 on what it knew before. So every single write is fenced: it leaves only when the token of this run, the number of its
-record, was the newest of the place within the last second, by a look that is taken if need be. Once the last renewal
-is too long ago, it renews first, and that succeeds only if nobody has taken the lease meanwhile. What remains is a
-pause between the look and the write itself; the preconditions of each object stand behind it.
+record, was the newest of the place within the last second, by a look that is taken if need be. Where the place cannot
+be looked at just then, the last renewal counts until it is too long ago: so long no other run takes the lease, only a
+person could. Then it is renewed first, and that succeeds only if nobody has taken it meanwhile. What remains is a pause
+between the look and the write itself; the preconditions of each object stand behind it.
 """
 
 from __future__ import annotations
@@ -158,19 +159,16 @@ class Keeper:
         return self.times.now() - kept.confirmed >= self.times.trusted
 
     def _look(self, kept: Kept) -> None:
-        """A look that fails says nothing: until a renewal is overdue the lease is taken to be held. While another
-        thread asks for this run, its answer will do."""
-        if not self._lock.acquire(blocking=False):
-            return
-        try:
+        """A look that fails says nothing: until a renewal is overdue the lease is taken to be held. One thread looks,
+        the others wait for what it sees."""
+        with self._lock:
             asked = self.times.now()
-            if kept.log.newest() != kept.seen.number and (why := self._taken(kept)) is not None:
-                self._lose(kept, why)
-            kept.looked = asked
-        except CatalogError:
-            return
-        finally:
-            self._lock.release()
+            if asked - kept.looked < FRESH or kept.lost is not None:
+                return
+            with contextlib.suppress(CatalogError):
+                if kept.log.newest() != kept.seen.number and (why := self._taken(kept)) is not None:
+                    self._lose(kept, why)
+                kept.looked = asked
 
     def _taken(self, kept: Kept) -> str | None:
         """Who has the lease now; None when it is this run, of which a renewal has landed after all."""

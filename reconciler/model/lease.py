@@ -90,9 +90,14 @@ def _lease(value: Mapping[str, Any]) -> Lease:
     ttl, held, pid = float(value["ttl"]), value["held"], int(value["holder"]["pid"])
     if value["format"] != FORMAT or not math.isfinite(ttl) or not isinstance(held, bool) or not 0 <= pid < _MOST_PID:
         raise ValueError("it is not one of ours")
-    texts = {name: str(value["holder"][name])[:MOST] for name in Holder.__slots__ if name != "pid"}
-    run, since, expires = (str(value[name])[:MOST] for name in ("run", "since", "expires"))
+    texts = {name: _told(value["holder"][name]) for name in Holder.__slots__ if name != "pid"}
+    run, since, expires = (_told(value[name]) for name in ("run", "since", "expires"))
     return Lease(run, held, min(max(ttl, SHORTEST), LONGEST), since, expires, Holder(**texts, pid=pid))
+
+
+def _told(value: object) -> str:
+    """On one line, whatever others wrote: it stands in the middle of a sentence."""
+    return " ".join(str(value).split())[:MOST]
 
 
 Ending = Literal["held", "refused", "lost"]

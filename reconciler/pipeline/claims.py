@@ -11,6 +11,7 @@ decides about rows, only about how long one waits.
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import os
 import socket
 import threading
@@ -301,12 +302,14 @@ def _give_back(held: Held) -> None:
 
 
 class _Renewal:
-    """Keeps the claim alive while the tasks run. Metadata alone: a commit of rows goes by it."""
+    """Keeps the claim alive while the tasks run. Metadata alone: a commit of rows goes by it. A write like any other:
+    behind the fence of the thread that has the claim."""
 
     def __init__(self, held: Held) -> None:
         self._held = held
         self._done = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="claim", daemon=True)
+        context = contextvars.copy_context()
+        self._thread = threading.Thread(target=context.run, args=(self._run,), name="claim", daemon=True)
 
     def start(self) -> None:
         self._thread.start()

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from reconciler.catalog.base import DataPlace, WriteContext
+from reconciler.catalog.fence import Asked, fenced
 from reconciler.core.maintenance import decide, due_indexes, due_tags, due_versions
 from reconciler.core.text import speed
 from reconciler.model.errors import CatalogError
@@ -16,13 +17,16 @@ from reconciler.model.maintenance import Facts, Fragment, Maintenance
 from reconciler.pipeline import claims, maintain_task
 from reconciler.pipeline.jobs import TASKS_PER_CORE, answers, cores
 from reconciler.pipeline.maintain_task import ATTEMPTS, CLAIM_KEY, CLAIMED, is_conflict, open_latest
-from reconciler.pipeline.session import SparkError
+from reconciler.pipeline.session import GaveUp, SparkError
 from reconciler.pipeline.table_task import Unit, _told
 
 THREADS = 16
 """Measuring is waiting for storage."""
 FEW = 16
 """So many units make one job of as many tasks: nobody needs to ask Spark, by a job, how many cores it has."""
+
+EACH = 10
+"""Tables for one task that changes them one by one."""
 
 
 @dataclass(frozen=True)
@@ -32,8 +36,6 @@ class Subject:
     place: DataPlace
     want: Maintenance
     now: float
-    settles: bool = False
-    """What a data step left behind whose run is gone is ended first; a dry run only foresees that."""
 
     def unit(self, **more: Any) -> Unit:
         return {"uri": self.place.uri, "options": dict(self.place.storage_options), **more}
@@ -43,6 +45,8 @@ class Subject:
 class Assessed:
     facts: Facts
     decisions: tuple[Decision, ...]
+    left: bool = False
+    """A data step of a run that is gone has to be ended first: `settled`. The decisions foresee that."""
 
     def runs(self, part: str) -> bool:
         return any(d.part == part and d.run for d in self.decisions)
@@ -55,19 +59,29 @@ def assess(subjects: Sequence[Subject]) -> Iterator[Assessed | str]:
         yield from pool.map(_assessed, subjects)
 
 
+def settled(subjects: Sequence[Subject], may_write: Asked) -> Iterator[Assessed | str]:
+    """Ends what data steps left behind whose runs are gone, and measures again."""
+
+    def one(subject: Subject) -> Assessed | str:
+        try:
+            with fenced(may_write):
+                claims.settle(subject.place, WriteContext())
+        except CatalogError as error:
+            return error.message
+        return _assessed(subject)
+
+    with ThreadPoolExecutor(THREADS, thread_name_prefix="settle") as pool:
+        yield from pool.map(one, subjects)
+
+
 def _assessed(subject: Subject) -> Assessed | str:
     want = subject.want
     asked = {COMPACT: want.compact, INDEXES: want.indexes, CLEANUP: want.cleanup}
     unit = subject.unit(parts=[part for part, wanted in asked.items() if wanted], compaction=_compaction(want))
     found = maintain_task.measure(unit)
-    if subject.settles and claims.is_left(found.get("claim")):
-        try:
-            claims.settle(subject.place, WriteContext())
-        except CatalogError as error:
-            return error.message
-        found = maintain_task.measure(unit)
     if "error" in found:
         return str(found["error"])
+    left = claims.is_left(found["claim"])
     facts = Facts(
         version=found["version"],
         fragments=tuple(Fragment(*f) for f in found["fragments"]),
@@ -76,9 +90,9 @@ def _assessed(subject: Subject) -> Assessed | str:
         versions=tuple(found.get("versions", ())),
         tags=found.get("tags", {}),
         branches=found.get("branches", {}),
-        claimed=found["claim"] is not None and not claims.is_left(found["claim"]),
+        claimed=found["claim"] is not None and not left,
     )
-    return Assessed(facts, decide(want, facts, subject.now))
+    return Assessed(facts, decide(want, facts, subject.now), left)
 
 
 def _compaction(want: Maintenance) -> dict[str, Any]:
@@ -117,8 +131,7 @@ class Run:
     results: list[dict[str, Result]] = field(default_factory=list)
     under_way: str | None = None
     """The part whose tables without a result may be worked on."""
-    may_write: Callable[[], str | None] = lambda: None
-    """Why nothing may be written any more, or None."""
+    may_write: Asked = lambda: None
 
     _cores: int | None = None
 
@@ -233,13 +246,21 @@ class Run:
         work: Callable[[Unit], Iterator[Any]],
         judge: Callable[[int, Mapping[str, Any]], Result],
     ) -> None:
-        """A unit is a table."""
-        for done, answer in enumerate(answers(self.spark, units, self._slots(units), work), 1):
+        """A unit is a table. Executors commit by themselves here, so jobs are small: none is begun once nothing may be
+        written any more, and those under way end with the session."""
+        jobs = answers(self.spark, units, self._slots(units), work, EACH, lambda: self.may_write() is not None)
+        for done, answer in enumerate(self._in_turn(jobs), 1):
             n, error = answer["key"], answer.get("error")
             self.results[n][part] = (
                 judge(n, answer) if error is None else Result("failed", error, answer.get("after", {}))
             )
             self.show(Pace(part, done, len(units)))
+
+    def _in_turn(self, jobs: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        try:
+            yield from jobs
+        except GaveUp as error:
+            raise SparkError(self.may_write() or str(error)) from error
 
 
 def _again(found: Assessed | str) -> Assessed | Result:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -59,12 +59,23 @@ def maintain(request: MaintainRequest, at: Session) -> tuple[Maintained, list[Di
         raise app.Failure(lacking)
     tables = _tables(look_at(chosen, desired, at), desired, time.time())
     ours = [t for t in tables if t.subject is not None]
-    subjects = [replace(t.subject, settles=not request.dry_run) for t in ours if t.subject is not None]
-    for table, found in zip(ours, assess(subjects), strict=True):
-        table.assessed, table.error = (None, found) if isinstance(found, str) else (found, None)
-    due = [t for t in ours if t.assessed is not None and any(d.run for d in t.assessed.decisions)]
+    _note(ours, assess(_subjects(ours)))
+    due = [t for t in ours if _due(t) or (t.assessed is not None and t.assessed.left)]
     interrupted = bool(due) and not request.dry_run and _in_turn(due, request, at)
     return Maintained(tuple(_maintained(t, at) for t in tables), interrupted), warnings
+
+
+def _subjects(tables: Sequence[_Table]) -> list[Subject]:
+    return [t.subject for t in tables if t.subject is not None]
+
+
+def _note(tables: Sequence[_Table], assessed: Iterable[Assessed | str]) -> None:
+    for table, found in zip(tables, assessed, strict=True):
+        table.assessed, table.error = (None, found) if isinstance(found, str) else (found, None)
+
+
+def _due(table: _Table) -> bool:
+    return table.assessed is not None and any(d.run for d in table.assessed.decisions)
 
 
 def _tables(looked: Sequence[Declared], desired: Desired, now: float) -> list[_Table]:
@@ -103,11 +114,29 @@ def _in_turn(due: Sequence[_Table], request: MaintainRequest, at: Session) -> bo
         what.setdefault(table.want.catalog, []).append(table.want.ident)
     try:
         with turn_to_write(what, request.lock_timeout, at) as turn:
-            return _run(due, request.spark, at, turn)
+            interrupted = not _settled(due, at, turn)
+            due = [table for table in due if _due(table)]
+            if due and not interrupted:
+                interrupted = _run(due, request.spark, at, turn)
+            at.writing = False
+            return interrupted
     except LeaseRefused as error:
         raise LeaseHeld(refusal(error)) from error
     except LeaseUnavailable as error:
         raise app.Failure(f"nothing was written: {error}") from error
+
+
+def _settled(due: Sequence[_Table], at: Session, turn: Keeper) -> bool:
+    """False when it was interrupted. What was left behind is written about, so it waits for our turn as the rest."""
+    from reconciler.pipeline.maintain import settled
+
+    left = [table for table in due if table.assessed is not None and table.assessed.left]
+    at.writing = bool(left)
+    try:
+        _note(left, settled(_subjects(left), turn.problem))
+    except KeyboardInterrupt:
+        return False
+    return True
 
 
 def _run(due: Sequence[_Table], options: SparkOptions, at: Session, turn: Keeper) -> bool:
@@ -115,10 +144,9 @@ def _run(due: Sequence[_Table], options: SparkOptions, at: Session, turn: Keeper
     there is one whatever happens."""
     from reconciler.pipeline.maintain import Run
 
-    subjects = [t.subject for t in due if t.subject is not None]
     assessed = [t.assessed for t in due if t.assessed is not None]
     with spark_for(options, at) as (spark, progress):
-        run = Run(spark, subjects, assessed, lambda pace: progress.show(pace.line), may_write=turn.problem)
+        run = Run(spark, _subjects(due), assessed, lambda pace: progress.show(pace.line), may_write=turn.problem)
         at.writing = True
         try:
             run.run()
@@ -130,7 +158,6 @@ def _run(due: Sequence[_Table], options: SparkOptions, at: Session, turn: Keeper
         finally:
             for table, results in zip(due, run.results, strict=True):
                 table.results = results
-    at.writing = False
     return False
 
 

@@ -216,8 +216,8 @@ def test_a_look_that_fails_says_nothing_until_a_renewal_is_overdue() -> None:
     keeper.release()
 
 
-def test_looks_are_rare_and_stop_no_thread() -> None:
-    """One a second, however much is written; a thread that is asking does not hold up the others."""
+def test_looks_are_rare_and_one_is_for_all_threads() -> None:
+    """One a second, however much is written; nobody writes while another thread of the run still asks."""
     records, clock = Failing(), Clock()
     keeper = Keeper(me("a"), clock.times())
     keeper.take_all([Guarded("lake", records)], 0)
@@ -227,11 +227,17 @@ def test_looks_are_rare_and_stop_no_thread() -> None:
         assert keeper.problem() is None
     assert records.looks - before in (9, 10)
     clock.now += FRESH
+    before = records.looks
     with keeper._lock:
-        thread = threading.Thread(target=keeper.problem)
-        thread.start()
+        threads = [threading.Thread(target=keeper.problem) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        threads[0].join(0.1)
+        assert all(thread.is_alive() for thread in threads)
+        assert records.looks == before
+    for thread in threads:
         thread.join(30)
-        assert not thread.is_alive()
+    assert records.looks == before + 1
     keeper.release()
 
 
@@ -349,6 +355,16 @@ def test_a_good_record_is_read() -> None:
     assert lease_from(record()).holder.host == "h"
     assert lease_from(record(ttl="0")).ttl == 1
     assert lease_from(record(ttl="1e9")).ttl == 3600
+
+
+def test_what_others_wrote_stays_on_its_line() -> None:
+    lease = Lease(
+        "r", True, TTL, "then\nor", "later\r\n", Holder("u\nerror: gone", "h\u2028", 3, "c\x85\td", "x" * 999)
+    )
+    read = lease_from(lease.to_text())
+    assert read.sentence.splitlines() == [read.sentence]
+    assert "u error: gone@h (pid 3, `c d`, " in read.sentence
+    assert len(read.holder.url) == 500
 
 
 @pytest.mark.parametrize("text", GARBAGE.values(), ids=GARBAGE)

@@ -47,7 +47,7 @@ def test_a_number_that_went_to_another_process() -> None:
     assert liveness(replace(this_process(), started="1")) == "ended"
 
 
-@pytest.mark.parametrize("key", ["boot", "pids"])
+@pytest.mark.parametrize("key", ["boot", "pids", "host"])
 def test_another_machine_or_container_is_not_judged(key: str) -> None:
     assert not has_ended(replace(this_process(), pid=2**22, **{key: "another"}))
     assert not has_ended(Holder())

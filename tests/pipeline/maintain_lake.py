@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +16,12 @@ import pytest
 from cli.cli_runs import Run, catalog, reconciler, table, write
 from pipeline.test_checksum import of_dataset
 
+from reconciler.catalog.base import DataPlace, WriteContext
+from reconciler.catalog.lance_data import CLAIM_KEY, load_claim
+from reconciler.model.data import DataRecord
+from reconciler.pipeline import claims
 from reconciler.pipeline import maintain as driver
+from reconciler.pipeline.session import GaveUp
 from reconciler.pipeline.table_task import Unit
 from reconciler.verbs import maintain as verb
 
@@ -84,6 +90,21 @@ def state(dataset_path: Path | str) -> tuple[int, int, str, list[int]]:
     )
 
 
+def left_behind(folder: Path) -> tuple[DataPlace, DataRecord]:
+    """Rows of a data step whose run was killed right after it committed them."""
+    place = DataPlace(str(path(folder)))
+    loaded = DataRecord("sha256:source", {"path": "stamp"})
+    with pytest.MonkeyPatch.context() as killed:
+        killed.setattr(claims, "_give_back", lambda held: None)
+        with claims.claimed(place, WriteContext("sha256:plan", "s1")) as held:
+            held.commit(lance.LanceOperation.Append([]), loaded)
+    dataset = lance.dataset(place.uri)
+    claim = load_claim(dataset.metadata[CLAIM_KEY])
+    assert claim is not None
+    dataset.update_metadata({CLAIM_KEY: replace(claim, born="of another process").dumped()})
+    return place, loaded
+
+
 def later(monkeypatch: pytest.MonkeyPatch, days: float) -> None:
     """The run thinks that so many days have passed."""
     import time
@@ -96,9 +117,16 @@ Answers = Callable[..., Iterator[dict[str, Any]]]
 
 
 def in_process(
-    _spark: Any, units: Sequence[Unit], _slots: int, work: Any, per_task: int = 0
+    _spark: Any,
+    units: Sequence[Unit],
+    _slots: int,
+    work: Any,
+    per_task: int = 0,
+    stopped: Callable[[], bool] = lambda: False,
 ) -> Iterator[dict[str, Any]]:
     for unit in units:
+        if stopped():
+            raise GaveUp("to stop")
         for batch in work(unit):
             for text in batch.column(0).to_pylist():
                 yield json.loads(text)

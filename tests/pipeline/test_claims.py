@@ -6,7 +6,7 @@ import json
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -19,6 +19,7 @@ from lance import LanceOperation
 from lance.fragment import write_fragments
 
 from reconciler.catalog.base import DataPlace, WriteContext
+from reconciler.catalog.fence import fenced
 from reconciler.catalog.lance_data import CLAIM_KEY, LOST, RECORD_KEY, load_claim, record_of
 from reconciler.model.data import DataRecord
 from reconciler.model.errors import CatalogError, Code
@@ -226,6 +227,28 @@ def test_a_claim_is_renewed_and_rows_still_get_in(place: DataPlace, monkeypatch:
             pytest.fail("it was not renewed")
         append(held)
     assert now(place).count_rows() == 3
+
+
+def test_a_claim_is_not_renewed_by_a_run_that_may_not_write(place: DataPlace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In its own thread, but behind the same fence."""
+    asked: list[str] = []
+    lost: list[str] = []
+
+    def problem() -> str | None:
+        asked.append(threading.current_thread().name)
+        return lost[0] if lost else None
+
+    monkeypatch.setattr(claims, "RENEWED", 0.01)
+    with suppress(CatalogError), fenced(problem), claimed(place, CONTEXT):
+        lost.append("it was lost")
+        version = now(place).version
+        seen = len(asked)
+        for _ in range(500):
+            if len(asked) >= seen + 3:
+                break
+            threading.Event().wait(0.01)
+        assert set(asked[seen:]) == {"claim"}
+    assert now(place).version - version in (0, 1), "one may have been under way"
 
 
 @pytest.mark.parametrize("late", [False, True])

@@ -7,11 +7,26 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import lance
 import pyarrow.parquet as pq
 import pytest
 from cli.cli_runs import catalog, reconciler, table, write
-from pipeline.maintain_lake import SCHEMA, lake, maintain, outcomes, path, rows, state, without_spark
+from pipeline.maintain_lake import (
+    ALL,
+    INDEX,
+    SCHEMA,
+    lake,
+    left_behind,
+    maintain,
+    outcomes,
+    parts,
+    path,
+    rows,
+    state,
+    without_spark,
+)
 
+from reconciler.catalog.lance_data import CLAIM_KEY
 from reconciler.catalog.lease_files import LeaseFiles
 from reconciler.catalog.storage import open_storage
 from reconciler.engine.lease import LeaseLog, Me, Times
@@ -49,6 +64,39 @@ def test_maintain_waits_its_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert maintain(tmp_path, "--lock-timeout", "0").code == 0
     assert state(path(tmp_path)) != before
     assert LeaseLog(records(tmp_path)).read().held is None
+
+
+@pytest.mark.parametrize("more", [ALL, "maintenance: {cleanup: {olderThan: 900d}}"], ids=["with work", "with none"])
+def test_what_was_left_behind_is_ended_in_turn_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: str) -> None:
+    without_spark(monkeypatch)
+    lake(tmp_path, "t", spec=more)
+    place, _ = left_behind(tmp_path)
+    version = lance.dataset(place.uri).version
+    with held(tmp_path):
+        assert maintain(tmp_path, "--lock-timeout", "0").code == 6
+        assert lance.dataset(place.uri).version == version
+    with monkeypatch.context() as losing:
+        losing.setattr(Keeper, "problem", lambda self: "the lease was lost")
+        run = maintain(tmp_path)
+        assert run.code == 1
+        assert "the lease was lost" in run.out
+        assert lance.dataset(place.uri).version == version
+    assert maintain(tmp_path).code == 0
+    assert CLAIM_KEY not in lance.dataset(place.uri).metadata
+
+
+def test_no_table_is_begun_once_the_lease_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Executors refresh indexes and remove versions by themselves: jobs that were not begun are not."""
+    without_spark(monkeypatch)
+    lake(tmp_path, "a", "b", spec=INDEX + "maintenance: {indexes: {maxUnindexedRows: 10}}")
+    answers = iter([None, None, None])  # compact, indexes, the first table
+    monkeypatch.setattr(Keeper, "problem", lambda self: next(answers, "the lease was lost"))
+    before = lance.dataset(str(path(tmp_path, "b"))).version
+    run = maintain(tmp_path, "--format", "json")
+    assert run.code == 5
+    assert (outcomes(run, "a")[1], outcomes(run, "b")[1]) == ("done", "unknown")
+    assert parts(run, "b")["indexes"]["detail"] == "the lease was lost"
+    assert lance.dataset(str(path(tmp_path, "b"))).version == before
 
 
 @pytest.mark.slow

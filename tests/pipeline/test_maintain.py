@@ -4,7 +4,6 @@ they run in test_maintain_on_spark.py."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from pipeline.maintain_lake import (
     in_process,
     lake,
     later,
+    left_behind,
     maintain,
     outcomes,
     parts,
@@ -32,11 +32,9 @@ from pipeline.maintain_lake import (
 )
 from pipeline.test_checksum import _everything, of_dataset
 
-from reconciler.catalog.base import DataPlace, WriteContext
-from reconciler.catalog.lance_data import load_claim, record_of
-from reconciler.model.data import DataRecord
-from reconciler.pipeline import claims, maintain_task
+from reconciler.catalog.lance_data import record_of
 from reconciler.pipeline import maintain as driver
+from reconciler.pipeline import maintain_task
 from reconciler.pipeline.maintain import Pace
 from reconciler.pipeline.session import SparkError
 
@@ -138,16 +136,8 @@ def test_what_a_data_step_left_behind_is_noted_before_its_history_goes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lake(tmp_path, "t")
-    place = DataPlace(str(path(tmp_path)))
-    loaded = DataRecord("sha256:source", {"path": "stamp"})
-    with pytest.MonkeyPatch.context() as killed:
-        killed.setattr(claims, "_give_back", lambda held: None)
-        with claims.claimed(place, WriteContext("sha256:plan", "s1")) as held:
-            held.commit(lance.LanceOperation.Append([]), loaded)
+    place, loaded = left_behind(tmp_path)
     dataset = lance.dataset(place.uri)
-    claim = load_claim(dataset.metadata[maintain_task.CLAIM_KEY])
-    assert claim is not None
-    dataset.update_metadata({maintain_task.CLAIM_KEY: replace(claim, born="of another process").dumped()})
     later(monkeypatch, 20)
     foreseen = maintain(tmp_path, "--dry-run", "--format", "json")
     assert foreseen.json["tables"][0]["parts"][2]["decision"] == "run"
