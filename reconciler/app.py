@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from reconciler.model.desired import CatalogSpec, Desired
     from reconciler.model.observed import Snapshot
     from reconciler.model.plan import Plan
-    from reconciler.model.report import Report, StepResult
+    from reconciler.model.report import Outcome, Report, StepResult
 
 __all__ = ["Failure", "PlanOptions", "Reading", "RedactingFormatter", "Redactor", "Refusal", "Session", "SparkOptions"]
 
@@ -266,6 +266,19 @@ def apply(
         keep(report)
         at.writing = False
     return report
+
+
+def unapplied(the_plan: Plan | None, outcome: Outcome, message: str, at: Session) -> Report:
+    """The report of a run that ended outside of `apply`: without a plan, before the first step of one, or, when it had
+    begun to write, by a bug: then nobody knows of its steps."""
+    from reconciler.engine.outcome import nothing_ran
+    from reconciler.model.report import Report
+
+    if the_plan is None or at.writing:
+        made = Report(the_plan.plan_id if the_plan is not None else "", outcome, (), message)
+    else:
+        made = nothing_ran(the_plan, outcome, message)
+    return _cleaned(made, at)
 
 
 def identify(at: Session, paths: Sequence[str] = (), the_plan: Plan | None = None) -> None:

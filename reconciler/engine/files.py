@@ -58,9 +58,9 @@ def claim(path: Path, text: str) -> None:
 
 
 def text_to_replace(path: Path) -> str:
-    """What the file holds, empty if there is none. Raises OSError when `write_atomically` could not replace it, also for
-    want of room: as much as is there, and some more, is written beside it and given back. Changes nothing: until there
-    is something new to say, what is there stays true."""
+    """What the file holds, empty if there is none. Raises OSError when `write_atomically` could not replace it; room is
+    tried too: as much as is there, and some more, is written beside it and given back. Changes nothing: until there is
+    something new to say, what is there stays true."""
     if not _is_replaced(path):
         return ""
     found = path.read_bytes() if path.exists() else b""

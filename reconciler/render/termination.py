@@ -34,11 +34,17 @@ def _lines(run: Run) -> Iterator[str]:
         yield plan_summary(run.plan, DRIFT if run.command == "drift" else NO_CHANGES)
         if run.plan.refused is not None:
             yield run.plan.refused
-    yield from run.problems
+    yield from (problem for problem in run.problems if not _told(run.report, problem))
     if run.report is not None:
         yield from _failed(run.report)
     if run.plan is not None:
         yield from _kept_back(run.plan)
+
+
+def _told(report: Report | None, problem: str) -> bool:
+    """The message of a report is said on stderr too, by itself or after the outcome."""
+    told = (report.message, f"{report.outcome}: {report.message}") if report is not None and report.plan_id else ()
+    return problem in told
 
 
 def _failed(report: Report) -> Iterator[str]:
