@@ -213,6 +213,24 @@ def test_the_name_of_a_catalog_cannot_break_out() -> None:
     assert ("reconciler_orphans", frozenset({("command", "apply"), ("catalog", name)})) in read
 
 
+def test_what_a_run_found_done_is_neither_pending_nor_done_by_it(lake: Path) -> None:
+    """The same saved plan again: every step holds already."""
+    assert reconciler(lake, "plan", "m.yaml", "-o", "p.json").code == 0
+    for status in ("done", "skipped"):
+        assert reconciler(lake, "apply", "--plan", "p.json", "--yes", "--metrics-file", FILE).code == 0
+        assert value(lake, "steps", catalog="lake", status=status) == 3
+        assert value(lake, "pending", catalog="lake", kind="create") == 0
+
+
+def test_a_name_that_utf8_cannot_carry_does_not_cost_the_metrics(tmp_path: Path) -> None:
+    """Half of a pair, as JSON can spell it in a saved plan."""
+    catalogs = {"la\ud800ke": CatalogSummary("dir", True, 0, 0, {})}
+    plan = Plan("sha256:0", "0", "sha256:0", catalogs, (), (), (), Summary())
+    text = metrics_text(Run("apply", 0, 1.5, 0, plan), 0, {}, str)
+    (tmp_path / FILE).write_text(text, encoding="utf-8")
+    assert value(tmp_path, "orphans", catalog="la?ke") == 0
+
+
 @pytest.mark.parametrize("text", ["", "x", 'reconciler_last_success_timestamp_seconds{command="apply"} NaN\n'])
 def test_what_an_earlier_file_does_not_say(text: str) -> None:
     assert last_success_in(text, "apply", {}) == 0
