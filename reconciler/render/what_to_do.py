@@ -23,7 +23,7 @@ REVIEW = "review the differences in the log, then apply"
 ACCESS = "something could not be read: repair the access to what is named below, then run again"
 CANNOT = "the catalog cannot do what is unsupported below: change the manifest"
 HELD_BACK = "what is blocked below waits for a decision: its line in the plan names what lets it through"
-ORPHANS = "orphans are ours and in no manifest: declare them again, or remove them with apply --prune"
+ORPHANS = "the orphans in the log are ours and in no manifest: declare them again, or remove them with apply --prune"
 
 
 def what_to_do(run: Run) -> str:

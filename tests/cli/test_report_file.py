@@ -233,3 +233,12 @@ def test_a_verb_of_the_pipeline_that_fails_after_its_plan_has_a_report(tmp_path:
     assert report["outcome"] == "failed"
     assert str(report["plan_id"]).startswith("sha256:")
     assert "RECONCILER_LEASE_TTL" in str(report["message"])
+
+
+def test_the_journal_of_a_run_that_failed_before_its_first_step_has_an_end(tmp_path: Path) -> None:
+    """Or it would look like that of a process that was killed."""
+    write(tmp_path, *TWO)
+    env = {"RECONCILER_LEASE_TTL": "soon"}
+    assert reconciler(tmp_path, "apply", "m.yaml", "--yes", "--journal", "j.jsonl", env=env).code == 1
+    last = json.loads((tmp_path / "j.jsonl").read_text().splitlines()[-1])
+    assert (last["event"], last["outcome"]) == ("finish", "failed")
