@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing, nullcontext
+from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from reconciler.model.desired import CatalogSpec, Desired
     from reconciler.model.observed import Snapshot
     from reconciler.model.plan import Plan
-    from reconciler.model.report import Report, StepResult
+    from reconciler.model.report import Outcome, Report, StepResult
 
 __all__ = ["Failure", "PlanOptions", "Reading", "RedactingFormatter", "Redactor", "Refusal", "Session", "SparkOptions"]
 
@@ -222,7 +222,7 @@ def apply(
     from reconciler.app_lease import turn_to_write, without_turn, written_to
     from reconciler.engine.events import told_steps
     from reconciler.engine.execute import execute
-    from reconciler.engine.journal import Witness
+    from reconciler.engine.journal import JournalError, Witness
     from reconciler.engine.lease_keeper import LeaseRefused, LeaseUnavailable
     from reconciler.engine.outcome import cut_short
     from reconciler.engine.signals import stop_on_signals
@@ -262,10 +262,27 @@ def apply(
             report = replace(report, leases=tuple(turn.uses()))
         except (LeaseRefused, LeaseUnavailable) as error:
             report = without_turn(the_plan, error, journal)
+        except Failure as error:
+            with suppress(JournalError):
+                journal.finish(error.outcome)
+            raise
         report = _cleaned(report, at)
         keep(report)
         at.writing = False
     return report
+
+
+def unapplied(the_plan: Plan | None, outcome: Outcome, message: str, at: Session) -> Report:
+    """The report of a run that ended outside of `apply`: without a plan, before the first step of one, or, when it had
+    begun to write, by a bug: then nobody knows of its steps."""
+    from reconciler.engine.outcome import nothing_ran
+    from reconciler.model.report import Report
+
+    if the_plan is None or outcome == "partial":
+        made = Report(the_plan.plan_id if the_plan is not None else "", outcome, (), message)
+    else:
+        made = nothing_ran(the_plan, outcome, message)
+    return _cleaned(made, at)
 
 
 def identify(at: Session, paths: Sequence[str] = (), the_plan: Plan | None = None) -> None:

@@ -21,7 +21,7 @@ from reconciler.model.errors import Code
 from reconciler.model.explanation import Example, Explanation, Repeated
 from reconciler.model.policy import TITLES
 from reconciler.model.report import EXIT_CODES
-from reconciler.model.run import OUTCOMES
+from reconciler.model.run import CHECK_FAILED, DONE, OUTCOMES
 from reconciler.render.ran import WORDS
 
 BESIDE = """\
@@ -50,7 +50,8 @@ def test_every_code_and_word_has_one_entry() -> None:
     assert planning == {"P101", "P102", "P103", "P104"}
     wanted = {*CODES, *TITLES, *planning, *(c.title for c in Code), *BLOCKED}
     wanted |= {f"allow:{w}" for w in ALLOW_WORDS} | {f"status {s}" for s in WORDS}
-    wanted |= {f"outcome {o}" for o in OUTCOMES} | {f"exit {n}" for n in (*EXIT_CODES.values(), 2, 6)}
+    wanted |= {f"outcome {o}" for o in (*OUTCOMES, DONE, CHECK_FAILED)}
+    wanted |= {f"exit {n}" for n in (*EXIT_CODES.values(), 2, 6)}
     codes = [e.code for e in ALL if e.kind not in ("action", "word")]
     assert sorted(codes) == sorted(wanted)
 

@@ -25,7 +25,7 @@ from reconciler.model.ident import ObjectKey
 from reconciler.model.lease_event import STATES
 from reconciler.model.maintained import PARTS
 from reconciler.model.plan import CatalogSummary, Plan, Summary
-from reconciler.model.run import OUTCOMES
+from reconciler.model.run import CHECK_FAILED, DONE, OUTCOMES
 from reconciler.render import markdown, page_entries, run_page
 
 HERE = Path(__file__).parent
@@ -120,7 +120,7 @@ def words() -> dict[str, set[str]]:
         "golden plans": of_golden_plans(),
         "actions": {c.action for c in classes if isinstance(getattr(c, "action", None), str)},
         "lines of a journal about leases": {*STATES},
-        "endings of a run": {*OUTCOMES},
+        "endings of a run": {*OUTCOMES, DONE, CHECK_FAILED},
         "what is counted": {f.name for f in dataclasses.fields(Summary)},
         "parts of maintain": {*PARTS},
         "our marks": {v for n, v in vars(state).items() if n.endswith("_KEY") and v.startswith("reconciler.")},

@@ -17,6 +17,7 @@ from reconciler.catalog.fence import may_write
 from reconciler.catalog.glue_errors import to_catalog_error
 from reconciler.catalog.glue_session import BrokenAnswer
 from reconciler.catalog.pace import Pace
+from reconciler.catalog.service import unlike
 from reconciler.catalog.stats import Stats
 from reconciler.model.errors import CatalogError, Code
 
@@ -59,7 +60,7 @@ class GlueApi:
                 return answer
             except Exception as error:
                 if attempt > most or not glue_errors.passes(error):
-                    raise to_catalog_error(error, doing, write=False, missing=missing) from error
+                    raise self._failed(error, doing, write=False, missing=missing) from error
                 self.sleep(random.uniform(0.0, min(_LONGEST, 0.2 * 2.0 ** (attempt - 1))))
 
     def write(
@@ -76,7 +77,7 @@ class GlueApi:
                 return
             except Exception as error:
                 if attempt > self.max_retries or not glue_errors.never_sent(error):
-                    raise to_catalog_error(error, doing, write=True, missing=missing, exists=exists) from error
+                    raise self._failed(error, doing, write=True, missing=missing, exists=exists) from error
                 self.sleep(random.uniform(0.0, min(_LONGEST, 0.2 * 2.0 ** (attempt - 1))))
 
     def pages(
@@ -101,6 +102,15 @@ class GlueApi:
                 raise CatalogError(Code.INTERNAL, f"{doing}: the service repeats its pages for ever")
             seen.add(following)
             token = following
+
+    def _failed(self, error: Exception, doing: str, *, write: bool, **means: Code) -> CatalogError:
+        """With the address, when what answers there is something else."""
+        failed = to_catalog_error(error, doing, write=write, **means)
+        if not glue_errors.is_strange(error):
+            return failed
+        where = unlike(self.client.meta.endpoint_url, "AWS Glue")
+        check = "" if failed.retryable else ": check spec.endpoint"  # Then the endpoint is named with all the rest.
+        return CatalogError(failed.code, f"{failed.message}: {where}{check}", unknown_outcome=failed.unknown_outcome)
 
     def _send(self, call: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         with self._pace.turn():

@@ -10,6 +10,7 @@ from typing import Any
 
 from reconciler.catalog.glue_session import BrokenAnswer
 from reconciler.catalog.lance_errors import clean
+from reconciler.catalog.service import is_page
 from reconciler.model.errors import CatalogError, Code
 
 NOT_FOUND = frozenset({"EntityNotFoundException"})
@@ -102,9 +103,22 @@ def to_catalog_error(
     return CatalogError(code, f"{doing}: {_words(error, name)}{_HINTS.get(code, '')}", unknown_outcome=unknown)
 
 
+def is_strange(error: BaseException) -> bool:
+    """An answer that is none of Glue's: of a form that it never has, or an error for which botocore found no name and
+    took the status."""
+    from botocore.parsers import ResponseParserError
+
+    if isinstance(error, (BrokenAnswer, ResponseParserError)):
+        return True
+    return name_of(error).isdecimal() and 300 <= status_of(error) < 500 and status_of(error) not in _STATUS
+
+
 def _words(error: BaseException, name: str) -> str:
     answer: Any = getattr(error, "response", {})
     said = clean(str(answer.get("Error", {}).get("Message", "")))
+    if name.isdecimal():
+        name = f"it answered {name}"
+        said = "" if is_page(said) else said
     return f"{name}: {said}" if said else name
 
 

@@ -23,8 +23,10 @@ from reconciler.catalog.http_transport import Answer, Broken, NeverSent, Timeout
 from reconciler.catalog.lance_errors import clean
 from reconciler.catalog.options import HEADER, need_sendable
 from reconciler.catalog.pace import Pace
+from reconciler.catalog.service import Service, is_page
 from reconciler.catalog.stats import Stats
 from reconciler.model.errors import CatalogError, Code
+from reconciler.model.public_url import public_url
 
 _PASSING = frozenset({429, 500, 502, 503, 504})
 _REFUSED = (401, 419)
@@ -80,9 +82,14 @@ class Http:
         stats: Stats | None = None,
         sleep: Callable[[float], object] = time.sleep,
         code_of: Callable[[Reply], Code | None] | None = None,
+        service: Service | None = None,
     ) -> None:
-        """`code_of`: the service's own error code in an answer, where it has such codes; else the status decides."""
-        self.base = base.rstrip("/")
+        """`code_of`: the service's own error code in an answer, where it has such codes; else the status decides.
+        `service`: whose answers are expected."""
+        self._address = base.rstrip("/")
+        self.base = public_url(self._address) or self._address
+        """As it may be shown: a query may hold a token, and is not sent."""
+        self._service = service
         self._code_of = code_of
         self.stats = stats or Stats()
         self._timeouts = timeouts
@@ -140,7 +147,7 @@ class Http:
                 raise CatalogError(Code.SERVICE_UNAVAILABLE, f"{doing}: {error}", unknown_outcome=True) from error
             if reply.status >= 500 and reply.status != 501:
                 raise self.error(reply, doing, write=True)
-            if reply.ok and _is_page(reply):
+            if reply.ok and is_page(reply.text):  # Other text is fine: some services answer a write in words.
                 raise CatalogError(
                     Code.SERVICE_UNAVAILABLE,
                     f"{doing}: the answer ({reply.status}) is a web page, not an answer of the service: is a login "
@@ -210,7 +217,7 @@ class Http:
     def _open(self) -> Transport:
         with self._lock:
             if self._transport is None:
-                self._transport = Transport(self.base, self._timeouts, self._verify, self._headers)
+                self._transport = Transport(self._address, self._timeouts, self._verify, self._headers)
             return self._transport
 
     # errors
@@ -221,7 +228,9 @@ class Http:
             code = self._code_of(reply)
         if code is None:
             code = _STATUS.get(reply.status, Code.INTERNAL)
-        detail = message_of(reply)
+        strange = self._service is not None and self._service.is_strange(reply)
+        told = message_of(reply) if not strange or reply.body is not None else ""
+        detail = "; ".join(filter(None, (told, self.unlike(reply) if strange else "")))
         unknown = write and reply.status >= 500 and reply.status != 501
         return CatalogError(
             code,
@@ -229,6 +238,10 @@ class Http:
             unknown_outcome=unknown,
             retry_after=reply.retry_after,
         )
+
+    def unlike(self, reply: Reply | None = None) -> str:
+        """What to say of an answer that is not the service's."""
+        return self._service.unlike(reply) if self._service is not None else f"check the address {self.base}"
 
     def _shown(self, path: str) -> str:
         return self.base + path
@@ -268,11 +281,6 @@ def _reply(answer: Answer) -> Reply:
         if status >= 400:
             return Reply(status, headers, None, answer.text)
         raise Broken(f"the answer ({status}) is not complete JSON: {error}") from None
-
-
-def _is_page(reply: Reply) -> bool:
-    """Other text is fine, whatever its type: some services answer a write with their status in words."""
-    return reply.text.lstrip()[:1] == "<"
 
 
 def _delay(attempt: int, asked: float | None) -> float:

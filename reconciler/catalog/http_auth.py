@@ -14,6 +14,7 @@ from reconciler.catalog.known_secrets import learned
 from reconciler.catalog.lance_errors import clean
 from reconciler.catalog.options import is_sendable, need_sendable
 from reconciler.model.errors import CatalogError, Code
+from reconciler.model.public_url import public_url
 
 _EARLY = 0.2
 """A token is renewed when a fifth of its life is left, so that no request starts with one that is about to end."""
@@ -95,7 +96,7 @@ class ClientCredentials:
             try:
                 answer = transport.exchange("POST", f"?{query}" if query else "", _FORM, form)
             except (NeverSent, Broken) as error:
-                failure = CatalogError(Code.SERVICE_UNAVAILABLE, f"no token from {self._uri}: {error}")
+                failure = CatalogError(Code.SERVICE_UNAVAILABLE, f"no token from {self._shown}: {error}")
             else:
                 if answer.status == 200:
                     return answer
@@ -112,11 +113,12 @@ class ClientCredentials:
             token, life = str(body["access_token"]), float(body.get("expires_in") or _NO_EXPIRY)
         except (ValueError, KeyError, TypeError, AttributeError):
             raise CatalogError(
-                Code.UNAUTHENTICATED, f"the answer of {self._uri} holds no access_token: is it a token endpoint?"
+                Code.UNAUTHENTICATED, f"the answer of {self._shown} holds no access_token: is it a token endpoint?"
             ) from None
         if not is_sendable(token):
             raise CatalogError(
-                Code.UNAUTHENTICATED, f"the access_token of {self._uri} holds a character that no HTTP header can carry"
+                Code.UNAUTHENTICATED,
+                f"the access_token of {self._shown} holds a character that no HTTP header can carry",
             )
         learned([token])
         self._token = token
@@ -135,4 +137,10 @@ class ClientCredentials:
         elif status >= 500:
             code = Code.SERVICE_UNAVAILABLE
         shown = f": {why}" if why else ""
-        return CatalogError(code, f"{self._uri} gave no token ({status}{shown}): check `credential`")
+        wrong_place = 300 <= status < 400 or (status in (404, 405) and not why)
+        check = "oauth2_server_uri" if wrong_place else "credential"
+        return CatalogError(code, f"{self._shown} gave no token ({status}{shown}): check `{check}`")
+
+    @property
+    def _shown(self) -> str:
+        return public_url(self._uri) or "the token endpoint"

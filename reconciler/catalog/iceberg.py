@@ -13,8 +13,9 @@ from reconciler.catalog.http_transport import Timeouts
 from reconciler.catalog.iceberg_capabilities import iceberg_capabilities
 from reconciler.catalog.iceberg_client import IcebergClient
 from reconciler.catalog.iceberg_store import IcebergStore
-from reconciler.catalog.iceberg_wire import METADATA, is_table_metadata
+from reconciler.catalog.iceberg_wire import METADATA, error_type, is_table_metadata
 from reconciler.catalog.options import HEADER, STORAGE, address, number, text, tls, under
+from reconciler.catalog.service import Service
 from reconciler.catalog.stats import Stats
 from reconciler.model.errors import CatalogError, Code
 
@@ -43,6 +44,7 @@ def connect(options: Mapping[str, str]) -> EntryCatalog:
         auth=_auth(options, endpoint, timeouts, retries, verify),
         verify=verify,
         stats=stats,
+        service=Service("an Iceberg REST catalog", endpoint, "spec.endpoint", lambda r: error_type(r) is not None),
     )
     storage = under(options, STORAGE)
     client = IcebergClient(http, endpoint, text(options, "prefix"))

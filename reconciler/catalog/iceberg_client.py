@@ -66,11 +66,9 @@ class IcebergClient:
         if not reply.ok:
             code = Code.INVALID_INPUT if reply.status in (400, 404) else None
             failure = self.error(reply, doing, code=code)
-            if reply.status in (400, 404):
-                why = "no such warehouse" if error_type(reply) is not None else "no Iceberg REST catalog is there"
-                failure = CatalogError(
-                    failure.code, f"{failure.message} ({why}: check spec.endpoint and the warehouse)"
-                )
+            if reply.status in (400, 404) and error_type(reply) is not None:
+                hint = "no such warehouse: check spec.endpoint and the warehouse"
+                failure = CatalogError(failure.code, f"{failure.message} ({hint})")
             raise failure
         return warehouse_of(name, self.endpoint, reply.body, self._prefix)
 
@@ -153,17 +151,14 @@ class IcebergClient:
     # errors
 
     def error(self, reply: Reply, doing: str, *, code: Code | None = None) -> CatalogError:
-        error = self.http.error(reply, f"cannot {doing}: {self.http.base}", code=code)
-        if reply.status == 404 and error_type(reply) is None:
-            error = CatalogError(error.code, f"{error.message} (no answer of an Iceberg catalog: check spec.endpoint)")
-        return error
+        return self.http.error(reply, f"cannot {doing}: {self.http.base}", code=code)
 
     def _body(self, reply: Reply, doing: str) -> dict[str, Any]:
         if not reply.ok:
             error = self.error(reply, doing, code=code_of(reply, Code.CONCURRENT_MODIFICATION))
             raise MaybeMissing(error.code, error.message) if may_be_missing(reply) else error
         if not isinstance(reply.body, dict):
-            raise CatalogError(Code.INTERNAL, f"cannot {doing}: {self.http.base} did not answer with a JSON object")
+            raise CatalogError(Code.INTERNAL, f"cannot {doing}: the answer is no JSON object: {self.http.unlike()}")
         return reply.body
 
 
@@ -182,11 +177,12 @@ class Listing:
     def page(self) -> list[str]:
         """The names on the next page that were on none before. Raises CatalogError."""
         doing = f"list {self._path.rsplit('/', 1)[1]} of {dotted(self._ident)}"
-        reply = self._client.http.get(self._path, {**self._query, "pageToken": self._token, "pageSize": _PAGE})
+        http = self._client.http
+        reply = http.get(self._path, {**self._query, "pageToken": self._token, "pageSize": _PAGE})
         body = self._client._body(reply, doing)
         items = body.get(self._field)
         if not isinstance(items, list):
-            raise CatalogError(Code.INTERNAL, f"cannot {doing}: the answer holds no {self._field!r}")
+            raise CatalogError(Code.INTERNAL, f"cannot {doing}: the answer holds no {self._field!r}: {http.unlike()}")
         names = [self._name(item, doing) for item in items]
         fresh = [n for n in dict.fromkeys(names) if n not in self._names]
         self._names.update(fresh)

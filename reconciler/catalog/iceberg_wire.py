@@ -12,6 +12,7 @@ from reconciler.catalog.entries import BrokenEntry, NamespaceEntry, TableEntry
 from reconciler.catalog.http import Reply
 from reconciler.catalog.iceberg_capabilities import LANCE, LOCATION, TABLE_TYPE, shown
 from reconciler.catalog.marks import split
+from reconciler.catalog.service import unlike
 from reconciler.model.change import (
     AdoptNamespace,
     AdoptTable,
@@ -130,9 +131,7 @@ class Warehouse:
 def warehouse_of(name: str, endpoint: str, body: Any, forced_prefix: str | None) -> Warehouse:
     """From the answer of `/v1/config`. `endpoint` is the address we were given."""
     if not isinstance(body, Mapping) or not ("defaults" in body or "overrides" in body):
-        raise CatalogError(
-            Code.INVALID_INPUT, f"{endpoint} does not answer like an Iceberg REST catalog: check spec.endpoint"
-        )
+        raise CatalogError(Code.INVALID_INPUT, f"{unlike(endpoint, 'an Iceberg REST catalog')}: check spec.endpoint")
     defaults, overrides = _strings(body.get("defaults")), _strings(body.get("overrides"))
     said = {**defaults, **overrides}
     prefix = (forced_prefix if forced_prefix is not None else said.get("prefix", "")).strip("/")

@@ -12,6 +12,7 @@ from reconciler.catalog.options import HEADER, STORAGE, address, need_sendable, 
 from reconciler.catalog.rest_api import RestApi, code_of
 from reconciler.catalog.rest_capabilities import DELIMITER, rest_capabilities
 from reconciler.catalog.rest_store import RestStore
+from reconciler.catalog.service import Service
 from reconciler.catalog.stats import Stats
 from reconciler.model.errors import CatalogError, Code
 
@@ -32,6 +33,9 @@ def connect(options: Mapping[str, str]) -> EntryCatalog:
         verify=tls(options),
         stats=stats,
         code_of=code_of,
+        service=Service(
+            "a Lance REST namespace server", address(options, "uri"), "spec.uri", lambda r: code_of(r) is not None
+        ),
     )
     delimiter = required(options, "delimiter") if "delimiter" in options else DELIMITER
     return EntryCatalog(RestStore(RestApi(http, delimiter), capabilities), under(options, STORAGE), stats)

@@ -45,7 +45,7 @@ class RestApi:
         while True:
             reply = self.http.get(path, {**self._params, **({"page_token": token} if token else {})})
             body = self._body(reply, doing)
-            yield _names(body, what + "s", doing)
+            yield self._names(body, what + "s", doing)
             token = body.get("page_token") or ""
             if not isinstance(token, str) or token in seen:
                 raise CatalogError(Code.INTERNAL, f"{doing}: the server gave the same page token twice")
@@ -110,10 +110,14 @@ class RestApi:
         if not reply.ok:
             raise self.http.error(reply, doing)
         if not isinstance(reply.body, dict):
-            raise CatalogError(
-                Code.INTERNAL, f"{doing}: {self.http.base} answered something else than JSON: check spec.uri"
-            )
+            raise CatalogError(Code.INTERNAL, f"{doing}: the answer is no JSON object: {self.http.unlike()}")
         return reply.body
+
+    def _names(self, body: Mapping[str, Any], key: str, doing: str) -> list[str]:
+        names = body.get(key)
+        if not isinstance(names, list) or not all(isinstance(n, str) for n in names):
+            raise CatalogError(Code.INTERNAL, f"{doing}: the answer holds no list {key!r}: {self.http.unlike()}")
+        return names
 
 
 def text_map(value: object, doing: str) -> dict[str, str]:
@@ -126,13 +130,6 @@ def text_map(value: object, doing: str) -> dict[str, str]:
 
 def _properties(body: Mapping[str, Any], doing: str) -> dict[str, str]:
     return text_map(body.get("properties"), doing)
-
-
-def _names(body: Mapping[str, Any], key: str, doing: str) -> list[str]:
-    names = body.get(key)
-    if not isinstance(names, list) or not all(isinstance(n, str) for n in names):
-        raise CatalogError(Code.INTERNAL, f"{doing}: the answer holds no list {key!r}")
-    return names
 
 
 def _encoded(name: str) -> str:

@@ -9,10 +9,11 @@ from reconciler.catalog.entry_catalog import EntryCatalog
 from reconciler.catalog.http import Http
 from reconciler.catalog.http_auth import bearer
 from reconciler.catalog.http_transport import Timeouts
+from reconciler.catalog.service import Service
 from reconciler.catalog.stats import Stats
 from reconciler.catalog.storage import open_storage
 from reconciler.catalog.unity_capabilities import unity_capabilities
-from reconciler.catalog.unity_client import UnityClient
+from reconciler.catalog.unity_client import UnityClient, error_code
 from reconciler.catalog.unity_records import Records
 from reconciler.catalog.unity_store import UnityStore
 
@@ -26,8 +27,9 @@ def connect(options: Mapping[str, str]) -> EntryCatalog:
     stats = Stats()
     token = opt.text(options, "auth_token")
     api_path = opt.text(options, "api_path") or API_PATH
+    url = f"{opt.address(options, 'endpoint')}/{api_path.strip('/')}"
     http = Http(
-        f"{opt.address(options, 'endpoint')}/{api_path.strip('/')}",
+        url,
         timeouts=Timeouts(
             connect=opt.number(options, "connect_timeout", 10), read=opt.number(options, "read_timeout", 60)
         ),
@@ -36,6 +38,7 @@ def connect(options: Mapping[str, str]) -> EntryCatalog:
         auth=bearer(token) if token is not None else None,
         verify=opt.tls(options),
         stats=stats,
+        service=Service("Unity Catalog", url, "spec.endpoint and spec.api_path", lambda reply: bool(error_code(reply))),
     )
     storage = opt.under(options, opt.STORAGE)
     records = Records(open_storage(opt.text(options, "root") or ".", storage), catalog)

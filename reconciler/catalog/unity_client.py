@@ -79,6 +79,8 @@ class UnityClient:
         reply = self._http.get(path)
         if reply.ok and isinstance(reply.body, dict):
             return reply.body
+        if reply.ok:
+            raise CatalogError(Code.INTERNAL, f"GET {path}: the answer is no JSON object: {self._http.unlike()}")
         if reply.status == 404 and error_code(reply) in _MISSING:
             if error_code(reply) == "CATALOG_NOT_FOUND" and not path.startswith("/catalogs"):
                 raise self.error(reply, f"GET {path}", kind)
@@ -102,7 +104,7 @@ class UnityClient:
             body = reply.body
             page = body.get(key) if isinstance(body, dict) else None
             if not isinstance(page, list):
-                raise CatalogError(Code.INTERNAL, f"{doing}: the answer is not a page of {key}: check spec.api_path")
+                raise CatalogError(Code.INTERNAL, f"{doing}: the answer is not a page of {key}: {self._http.unlike()}")
             for item in page:
                 if not isinstance(item, dict) or not isinstance(item.get("name"), str):
                     raise CatalogError(Code.INTERNAL, f"{doing}: the answer holds one of {key} without a name")
@@ -157,9 +159,6 @@ class UnityClient:
                 f"{error.message}. This server registers Delta tables only, as Databricks' own does: Lance tables need "
                 "the open-source server",
             )
-        if not word and reply.status == 404:
-            hint = "this is not an answer of Unity Catalog: check spec.endpoint and spec.api_path"
-            return CatalogError(Code.INTERNAL, f"{error.message}: {hint}")
         return error
 
 

@@ -19,7 +19,7 @@ from reconciler.render.masked import masked_plan
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    """The report is given whatever happens, also when there is no plan to report on."""
+    """The report is given whatever happens, also when no step was begun, or there is no plan to report on."""
     refuse_clashes(args)
     file = ReportFile(args.report, out.say, out.ending.reported)
     app.identify(out.session, args.paths)
@@ -31,14 +31,14 @@ def run(args: argparse.Namespace, out: Output) -> int:
         _check_apply_flags(args)
         report = _applied(args, out, file)
     except app.Failure as error:
-        _no_plan(args, file, error.outcome, error.summary, out)
+        _not_applied(args, file, error.outcome, error.summary, out)
         raise
     except KeyboardInterrupt:
-        _no_plan(args, file, "interrupted", "interrupted before the first write", out)
+        _not_applied(args, file, "interrupted", "interrupted before the first write", out)
         raise
     except Exception as error:
         outcome: Outcome = "partial" if out.session.writing else "failed"
-        _no_plan(args, file, outcome, f"internal error: {type(error).__name__}: {error}", out)
+        _not_applied(args, file, outcome, f"internal error: {type(error).__name__}: {error}", out)
         raise
     if report.exit_code != OK and (args.format != "text" or args.log_format == "json"):  # Otherwise stdout says why.
         out.say(f"error: {report.outcome}: {report.message}")
@@ -62,9 +62,9 @@ def _exit_code(report: Report, lost: bool) -> int:
     return PARTLY if report.count("done") else ERROR
 
 
-def _no_plan(args: argparse.Namespace, file: ReportFile, outcome: Outcome, message: str, out: Output) -> None:
+def _not_applied(args: argparse.Namespace, file: ReportFile, outcome: Outcome, message: str, out: Output) -> None:
     """As text, what went wrong is on stderr already."""
-    report = Report("", outcome, (), out.redactor.text(message), run=out.session.run)
+    report = app.unapplied(out.ending.plan, outcome, message, out.session)
     file.write(report)
     if args.format != "text":
         out.result(report_as(report.to_json(), args.format, Path()))

@@ -95,7 +95,7 @@ class Output:
         found = [self.cleaned(d) for d in found]
         self.told += found
         errors = [d for d in found if d.severity == "error"]
-        self.ending.problems += [f"{d.source}: {bounded(d.message)} [{d.code}]; {bounded(d.hint)}" for d in errors]
+        self.ending.problems += [_problem(d) for d in errors]
         if self._log is None:
             _put(sys.stderr, diagnostics_text(found))
             return
@@ -125,6 +125,12 @@ class Output:
             self._log.tell("error", "traceback", f"{type(error).__name__}: {error}", {"traceback": text})
         else:
             _put(sys.stderr, self.redactor.text(text))
+
+
+def _problem(found: Diagnostic) -> str:
+    """In one line, for those who did not watch."""
+    told = f"{found.source}: {bounded(found.message)} [{found.code}]"
+    return f"{told}; {bounded(found.hint)}" if found.hint else told
 
 
 _COLORS = {"error": "1;31", "internal error": "1;31", "warning": "33", "note": "36"}

@@ -85,19 +85,12 @@ def _data_steps(args: argparse.Namespace, out: Output) -> int:
         file.claim()
         app.identify(out.session, args.paths)
     try:
-        made, warnings = plan_data_steps(DataRequest(request(args), args.verb), out.session)
+        report = _ran_data_steps(args, out, file)
     except app.Failure as error:
-        file.write(Report("", error.outcome, (), out.redactor.text(error.summary), run=out.session.run))
+        file.write(app.unapplied(out.ending.plan, error.outcome, error.summary, out.session))
         raise
-    out.made(made)
-    out.diagnostics(warnings)
-    if args.format == "text" or args.dry_run:
-        out.result(
-            as_json.plan_json(made) if args.format == "json" else text.plan_text(made, out.color, width=out.width)
-        )
-    if args.dry_run:
+    if report is None:
         return OK
-    report = app.apply(made, app.RunOptions(spark=spark(args), lock_timeout=args.lock_timeout), out.session, file.write)
     shown = report.to_json()
     if args.format == "json":
         out.result(as_json.dumped(shown))
@@ -105,6 +98,20 @@ def _data_steps(args: argparse.Namespace, out: Output) -> int:
         out.result(text.report_text(shown))
     code = report.exit_code
     return PARTLY if code == OK and file.lost and report.count("done") else code
+
+
+def _ran_data_steps(args: argparse.Namespace, out: Output, file: ReportFile) -> Report | None:
+    """None when they were only to be shown."""
+    made, warnings = plan_data_steps(DataRequest(request(args), args.verb), out.session)
+    out.made(made)
+    out.diagnostics(warnings)
+    if args.format == "text" or args.dry_run:
+        out.result(
+            as_json.plan_json(made) if args.format == "json" else text.plan_text(made, out.color, width=out.width)
+        )
+    if args.dry_run:
+        return None
+    return app.apply(made, app.RunOptions(spark=spark(args), lock_timeout=args.lock_timeout), out.session, file.write)
 
 
 def inventory(args: argparse.Namespace, out: Output) -> int:

@@ -18,6 +18,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     with documented(args.format, out):
         refuse_clashes(args)
         made = planned(args, out)
+        out.made(made)
         if args.output is not None:
             app_files.write_file(Path(args.output), as_json.plan_json(made))
             app.warn_of_literals(out.session, args.output)

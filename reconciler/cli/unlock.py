@@ -16,6 +16,8 @@ from reconciler.render.as_json import dumped
 from reconciler.render.leases import leases_text, leases_value
 from reconciler.verbs.unlock import Locked, held_leases, take_away
 
+ALIVE = "A run that is still alive stops at its next write, within about a second, also in the middle of a step."
+
 
 def run(args: argparse.Namespace, out: Output) -> int:
     """Shows first, removes what was shown and nothing else. Where nobody can be asked and --yes was not given it only
@@ -50,8 +52,6 @@ def _removed(locked: Locked, out: Output) -> bool:
 
 def _confirmed(held: Sequence[HeldLease]) -> bool:
     what = "this lease" if len(held) == 1 else f"these {len(held)} leases"
-    renewal = max(one.lease.ttl for one in held) / 3
-    warning = f"A run that is still alive goes on writing until it would renew it, for up to {renewal:.0f} s."
-    sys.stderr.write(f"{warning} Remove {what}? Type yes to remove, anything else to stop: ")
+    sys.stderr.write(f"{ALIVE} Remove {what}? Type yes to remove, anything else to stop: ")
     sys.stderr.flush()
     return sys.stdin.readline().strip() == "yes"

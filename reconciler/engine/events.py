@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from reconciler.engine.journal import Journal
 from reconciler.engine.progress import EVERY, Line, status_line
+from reconciler.model.lease_event import WORRYING
 from reconciler.model.plan import Json, Step
 from reconciler.model.report import Outcome, StepResult
 
@@ -41,7 +42,7 @@ class StepEvents:
     def lease(self, event: Mapping[str, Json]) -> None:
         self._journal.lease(event)
         self._tell(
-            "info",
+            "error" if event.get("state") in WORRYING else "info",
             "lease",
             f"lease of catalog {event.get('catalog')}: {event.get('state')}",
             {k: v for k, v in event.items() if k != "event"},

@@ -8,6 +8,9 @@ import os
 import tempfile
 from pathlib import Path
 
+ROOM = 64 * 1024
+"""Bytes that a file may grow by from one run to the next."""
+
 
 def write_atomically(path: Path, text: str) -> None:
     """Replaces the file in one step, synced: a reader never sees half of it. Raises OSError.
@@ -50,11 +53,31 @@ def create_atomically(path: Path, text: str) -> None:
 def claim(path: Path, text: str) -> None:
     """Finds out whether the file can be written, and puts `text` in the place of what an earlier run left there. Raises
     OSError. A device is asked and gets nothing; a pipe is not opened, its reader would see an end."""
+    if _is_replaced(path):
+        write_atomically(path, text)
+
+
+def text_to_replace(path: Path) -> str:
+    """What the file holds, empty if there is none. Raises OSError when `write_atomically` could not replace it; room is
+    tried too: as much as is there, and some more, is written beside it and given back. Changes nothing: until there is
+    something new to say, what is there stays true."""
+    if not _is_replaced(path):
+        return ""
+    found = path.read_bytes() if path.exists() else b""
+    with tempfile.TemporaryFile(dir=path.resolve().parent) as probe:
+        probe.write(bytes(len(found) + ROOM))
+        probe.flush()
+        os.fsync(probe.fileno())  # Some file systems find out only now.
+    return found.decode("utf-8", "replace")
+
+
+def _is_replaced(path: Path) -> bool:
+    """False for what is written to directly, after it was asked whether that can be. Raises OSError."""
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if not path.exists() or path.is_file():
-        write_atomically(path, text)
-    elif path.is_char_device():
+        return True
+    if path.is_char_device():
         device = os.open(path, os.O_WRONLY | os.O_NOCTTY)
         try:
             os.write(device, b"")  # /dev/full refuses even this.
@@ -62,18 +85,7 @@ def claim(path: Path, text: str) -> None:
             os.close(device)
     elif not os.access(path, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
-
-
-def text_to_replace(path: Path) -> str:
-    """What the file holds, empty if there is none. Raises OSError when `write_atomically` could not replace it. Changes
-    nothing: until there is something new to say, what is there stays true."""
-    if path.is_dir():
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    if path.exists() and not path.is_file():
-        return ""
-    with tempfile.TemporaryFile(dir=path.resolve().parent):
-        pass
-    return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+    return False
 
 
 def _umask() -> int:

@@ -8,11 +8,14 @@ from reconciler.model.plan import Plan
 from reconciler.model.report import Report
 
 OUTCOMES = ("applied", "no_changes", "drift", "partial", "refused", "stale", "locked", "failed", "interrupted")
-"""Those of a report, and `drift`: the live catalogs differ from the manifests, or were not read completely."""
+"""Those of a report; `drift`: the live catalogs differ from the manifests, or were not read completely; `locked`."""
+DONE, CHECK_FAILED = "done", "check_failed"
+"""Of commands that compare nothing with manifests: what was asked for is done; the rows break a check."""
 LOCKED = 6
 """A report calls it refused."""
-_BY_CODE = {0: "no_changes", 2: "drift", 3: "refused", 4: "stale", 5: "partial", LOCKED: "locked", 130: "interrupted"}
-_CAME_TO_A_RESULT = {"apply": (0,), "drift": (0, 2)}
+_BY_CODE = {2: "drift", 3: "refused", 4: "stale", 5: "partial", LOCKED: "locked", 130: "interrupted"}
+_CAME_TO_A_RESULT = {"apply": (0,), "drift": (0, 2), "plan": (0, 2)}
+VERIFY = "pipeline verify"
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,19 @@ class Run:
     def outcome(self) -> str:
         if self.report is not None and self.exit_code != LOCKED:
             return self.report.outcome
+        if self.exit_code == 0:
+            return self._compared
+        if self.exit_code == 2 and self.command == VERIFY:
+            return CHECK_FAILED
         return _BY_CODE.get(self.exit_code, "failed")
+
+    @property
+    def _compared(self) -> str:
+        """`plan` ends with 0 whatever it finds, unless it was asked to tell."""
+        if self.plan is None:
+            return DONE
+        same = not self.plan.has_changes and all(catalog.complete for catalog in self.plan.catalogs.values())
+        return "no_changes" if same else "drift"
 
     @property
     def ended(self) -> float:
@@ -40,5 +55,5 @@ class Run:
 
     @property
     def succeeded(self) -> bool:
-        """It did what it is for: `drift` has compared, whatever it found; everything else is as declared, or done."""
+        """It did what it is for: `drift` and `plan` have compared, whatever they found; all else is done, or was."""
         return self.exit_code in _CAME_TO_A_RESULT.get(self.command, (0,))

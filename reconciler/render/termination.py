@@ -8,20 +8,12 @@ from reconciler.model.plan import Plan
 from reconciler.model.report import Report
 from reconciler.model.run import Run
 from reconciler.render.safe_text import bounded, safe
-from reconciler.render.text import DRIFT, plan_summary
+from reconciler.render.text import DRIFT, NO_CHANGES, plan_summary
+from reconciler.render.what_to_do import what_to_do
 
 LONGEST = 4096
 """Bytes: Kubernetes keeps no more."""
 LINE = 600
-WHAT_TO_DO = {
-    1: "nothing was written; fix what is named below, then run again",
-    2: "review the differences in the log, then apply",
-    3: "a rule stands against it; the plan in the log names the flag or the line that lets it through",
-    4: "nothing was written; make a new plan",
-    5: "run again: what holds already is skipped",
-    6: "nothing was written; another run holds the lease: wait for it",
-    130: "run again: what holds already is skipped",
-}
 
 
 def termination_text(run: Run, clean: Callable[[str], str] = str) -> str:
@@ -32,19 +24,27 @@ def termination_text(run: Run, clean: Callable[[str], str] = str) -> str:
 
 def _lines(run: Run) -> Iterator[str]:
     yield f"{run.command}: {run.outcome}, exit code {run.exit_code}, {run.seconds:.0f} s"
-    if run.exit_code in WHAT_TO_DO:
-        yield f"to do: {WHAT_TO_DO[run.exit_code]}"
+    if to_do := what_to_do(run):
+        yield f"to do: {to_do}"
     if run.plan is not None:
         yield f"plan: {run.plan.plan_id}"
     if run.report is not None and run.report.plan_id:
         yield run.report.message
     elif run.plan is not None:
-        yield plan_summary(run.plan, DRIFT)
-    yield from run.problems
+        yield plan_summary(run.plan, DRIFT if run.command == "drift" else NO_CHANGES)
+        if run.plan.refused is not None:
+            yield run.plan.refused
+    yield from (problem for problem in run.problems if not _told(run.report, problem))
     if run.report is not None:
         yield from _failed(run.report)
     if run.plan is not None:
         yield from _kept_back(run.plan)
+
+
+def _told(report: Report | None, problem: str) -> bool:
+    """The message of a report is said on stderr too, by itself or after the outcome."""
+    told = (report.message, f"{report.outcome}: {report.message}") if report is not None and report.plan_id else ()
+    return problem in told
 
 
 def _failed(report: Report) -> Iterator[str]:

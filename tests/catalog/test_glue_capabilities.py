@@ -17,6 +17,26 @@ from reconciler.model.state import Column, Marks
 GLUE = glue_capabilities({"root": "s3://lake/tables"})
 
 
+@pytest.mark.parametrize(
+    ("ident", "namespaces", "expected"),
+    [
+        (("db",), [], True),
+        (("parent", "db"), [], False),
+        (("parent", "db"), [("other_db",)], False),
+        (("parent", "db"), [("parent", "other_db")], True),
+        (("parent", "db"), [("parent", "child", "other_db")], True),
+        (("parent", "db"), [("stepparent", "other_db")], False),
+        (("parent", "child", "db"), [("parent", "other_db")], False),
+        (("parent", "child", "db"), [("parent", "other_child", "other_db")], False),
+    ],
+)
+def test_a_database_of_a_child_catalog_is_looked_for_where_an_identifier_leads_there(
+    ident: Ident, namespaces: list[Ident], expected: bool
+) -> None:
+    assert GLUE.covers("Namespace", ident, namespaces) is expected
+    assert glue_capabilities({"catalogs": True}).covers("Namespace", ident, namespaces)
+
+
 @pytest.mark.parametrize("name", ["a.b", "a b", "größe", "50%", "$x", "select", "a-b_c", "日本", "x" * 255])
 def test_names_that_glue_keeps(name: str) -> None:
     assert GLUE.ident_problem("Namespace", (name,)) is None

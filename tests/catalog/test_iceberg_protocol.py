@@ -89,7 +89,7 @@ def test_one_warehouse_that_fails_does_not_hide_the_others(scripted: Scripted) -
     ("answer", "words"),
     [
         ((404, error(404, "NoSuchWarehouseException", "who?")), "no such warehouse"),
-        ((404, "<html>not here</html>"), "no Iceberg REST catalog is there"),
+        ((404, "<html>not here</html>"), "does not answer like an Iceberg REST catalog: check spec.endpoint"),
         ((200, "<html>hello</html>"), "does not answer like an Iceberg REST catalog"),
         ((200, ["x"]), "does not answer like an Iceberg REST catalog"),
         ((200, {"overrides": {"uri": "http://[bad"}}), "a `uri` that is no address"),

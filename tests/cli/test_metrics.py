@@ -7,11 +7,13 @@ import re
 import signal
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cli_runs import catalog, command, environment, namespace, reconciler, table, write
 from prometheus_client.parser import text_string_to_metric_families
 
+from reconciler import app
 from reconciler.model.plan import CatalogSummary, Plan, Summary
 from reconciler.model.run import OUTCOMES, Run
 from reconciler.render.metrics import HELP, last_success_in, metrics_text
@@ -142,12 +144,46 @@ def test_it_does_not_replace_what_is_read(lake: Path) -> None:
     assert "would overwrite what is read from m.yaml" in done.err
 
 
-def test_a_disk_that_is_full_at_the_end_changes_no_exit_code(lake: Path) -> None:
+@pytest.mark.parametrize("command", [("apply", "m.yaml", "--yes"), ("drift", "m.yaml")])
+def test_a_full_disk_is_noticed_before_anything_is_done(lake: Path, command: tuple[str, ...]) -> None:
     """/dev/full stands for it: it can be opened, and refuses what is written."""
-    done = reconciler(lake, "apply", "m.yaml", "--yes", "--metrics-file", "/dev/full")
+    done = reconciler(lake, *command, "--metrics-file", "/dev/full")
+    assert (done.code, done.out) == (1, "")
+    assert done.err == "error: cannot write /dev/full: No space left on device; nothing was written\n"
+    assert not (lake / "lake").exists()
+
+
+@pytest.mark.slow
+def test_a_file_for_which_there_is_no_room(lake: Path) -> None:
+    """The largest file of a process stands for the disk: one can be made, and nothing fits in. What was there stays."""
+    before = "of an earlier run\n"
+    (lake / FILE).write_text(before)
+    words = command("apply", "m.yaml", "--yes", "--metrics-file", FILE)
+    script = 'ulimit -f 1; exec "$@"'
+    done = subprocess.run(
+        ["sh", "-c", script, "sh", *words], cwd=lake, env=environment(), capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"error: cannot write {FILE}: File too large; nothing was written\n"
+    assert (lake / FILE).read_text() == before
+    assert not (lake / "lake").exists()
+
+
+def test_a_file_that_cannot_be_written_only_at_the_end_changes_no_exit_code(
+    lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder goes away while the run works."""
+    (lake / "out").mkdir()
+    real = app.plan
+
+    def planned(*arguments: Any) -> Any:
+        (lake / "out").rmdir()
+        return real(*arguments)
+
+    monkeypatch.setattr("reconciler.app.plan", planned)
+    done = reconciler(lake, "apply", "m.yaml", "--yes", "--metrics-file", "out/x.prom")
     assert done.code == 0
     assert done.err.count("warning: the metrics were not written") == 1
-    assert "No space left" in done.err
 
 
 def test_labels_tell_two_jobs_on_one_machine_apart(lake: Path) -> None:
@@ -175,6 +211,24 @@ def test_the_name_of_a_catalog_cannot_break_out() -> None:
     read = samples(text)
     assert [v for (n, _), v in read.items() if n == "reconciler_exit_code"] == [1]
     assert ("reconciler_orphans", frozenset({("command", "apply"), ("catalog", name)})) in read
+
+
+def test_what_a_run_found_done_is_neither_pending_nor_done_by_it(lake: Path) -> None:
+    """The same saved plan again: every step holds already."""
+    assert reconciler(lake, "plan", "m.yaml", "-o", "p.json").code == 0
+    for status in ("done", "skipped"):
+        assert reconciler(lake, "apply", "--plan", "p.json", "--yes", "--metrics-file", FILE).code == 0
+        assert value(lake, "steps", catalog="lake", status=status) == 3
+        assert value(lake, "pending", catalog="lake", kind="create") == 0
+
+
+def test_a_name_that_utf8_cannot_carry_does_not_cost_the_metrics(tmp_path: Path) -> None:
+    """Half of a pair, as JSON can spell it in a saved plan."""
+    catalogs = {"la\ud800ke": CatalogSummary("dir", True, 0, 0, {})}
+    plan = Plan("sha256:0", "0", "sha256:0", catalogs, (), (), (), Summary())
+    text = metrics_text(Run("apply", 0, 1.5, 0, plan), 0, {}, str)
+    (tmp_path / FILE).write_text(text, encoding="utf-8")
+    assert value(tmp_path, "orphans", catalog="la?ke") == 0
 
 
 @pytest.mark.parametrize("text", ["", "x", 'reconciler_last_success_timestamp_seconds{command="apply"} NaN\n'])

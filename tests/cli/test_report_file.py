@@ -184,3 +184,61 @@ def test_a_signal_after_the_run_does_not_deny_it(tmp_path: Path) -> None:
     assert run.code == 130
     assert run.err == "interrupted while the report was printed; the run ended with outcome applied\n"
     assert report_in(tmp_path / "r.json")["outcome"] == "applied"
+
+
+LATE = {
+    "journal": (("--journal", "/dev/full"), {}, "cannot write the journal /dev/full: No space left on device"),
+    "lease": ((), {"RECONCILER_LEASE_TTL": "soon"}, "RECONCILER_LEASE_TTL is 'soon'"),
+}
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+@pytest.mark.parametrize("why", LATE)
+def test_a_run_that_fails_before_its_first_step_reports_the_plan_it_had(tmp_path: Path, why: str, form: str) -> None:
+    """The report, the metrics and the termination message are about the same steps."""
+    write(tmp_path, *TWO)
+    planned = reconciler(tmp_path, "plan", "m.yaml", "--format", "json").json
+    flags, env, message = LATE[why]
+    files = ("--report", "r.json", "--metrics-file", "m.prom", "--format", form)
+    env = {**env, "RECONCILER_TERMINATION_LOG": "last-words"}
+    run = reconciler(tmp_path, "apply", "m.yaml", "--yes", *files, *flags, env=env)
+    assert run.code == 1
+    assert not (tmp_path / "lake").exists()
+    report = report_in(tmp_path / "r.json")
+    assert (report["outcome"], report["plan_id"]) == ("failed", planned["plan_id"])
+    assert [(s["id"], s["status"]) for s in report["steps"]] == [(s["id"], "not_run") for s in planned["steps"]]  # type: ignore[attr-defined]
+    assert str(report["message"]).startswith(message)
+    assert form == "text" or run.json == report
+    assert 'status="not_run"} 3' in (tmp_path / "m.prom").read_text()
+    words = (tmp_path / "last-words").read_text().splitlines()
+    assert sum(message in line for line in words) == 1, words
+
+
+def test_a_saved_plan_whose_catalog_cannot_be_opened_is_in_the_report(tmp_path: Path) -> None:
+    write(tmp_path, catalog(storage__token="${env:KEY}"), *TWO[1:])
+    assert reconciler(tmp_path, "plan", "m.yaml", "-o", "p.json", env={"KEY": "CANARYkey12"}).code == 0
+    run = reconciler(tmp_path, "apply", "--plan", "p.json", "--yes", "--report", "r.json")
+    assert run.code == 1
+    report = report_in(tmp_path / "r.json")
+    assert report["plan_id"] == json.loads((tmp_path / "p.json").read_text())["plan_id"]
+    assert [s["status"] for s in report["steps"]] == ["not_run"] * 3  # type: ignore[attr-defined]
+
+
+def test_a_verb_of_the_pipeline_that_fails_after_its_plan_has_a_report(tmp_path: Path) -> None:
+    write(tmp_path, *TWO)
+    env = {"RECONCILER_LEASE_TTL": "soon"}
+    run = reconciler(tmp_path, "pipeline", "materialize", "m.yaml", "--report", "r.json", env=env)
+    assert run.code == 1
+    report = report_in(tmp_path / "r.json")
+    assert report["outcome"] == "failed"
+    assert str(report["plan_id"]).startswith("sha256:")
+    assert "RECONCILER_LEASE_TTL" in str(report["message"])
+
+
+def test_the_journal_of_a_run_that_failed_before_its_first_step_has_an_end(tmp_path: Path) -> None:
+    """Or it would look like that of a process that was killed."""
+    write(tmp_path, *TWO)
+    env = {"RECONCILER_LEASE_TTL": "soon"}
+    assert reconciler(tmp_path, "apply", "m.yaml", "--yes", "--journal", "j.jsonl", env=env).code == 1
+    last = json.loads((tmp_path / "j.jsonl").read_text().splitlines()[-1])
+    assert (last["event"], last["outcome"]) == ("finish", "failed")

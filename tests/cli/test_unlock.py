@@ -68,6 +68,8 @@ def test_at_a_terminal_it_asks(folder: Path, answer: str, code: int) -> None:
     hold(folder)
     ended, seen = at_terminal(folder, "unlock", "m.yaml", answer=answer, NO_COLOR="1")
     assert (ended, "ann@far" in seen) == (code, True), seen
+    assert "stops at its next write, within about a second" in " ".join(seen.split())
+    assert "renew it, for up to" not in seen
     assert (log(folder).read().held is None) is (answer == "yes")
 
 

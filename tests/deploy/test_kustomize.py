@@ -208,6 +208,15 @@ def test_the_alerts_are_about_metrics_that_there_are() -> None:
             assert re.search(rf"by \([^)]*\b{label}\b", one["expr"]), f"{label} is not left by {one['expr']}"
 
 
+def test_what_a_person_has_to_look_at_has_an_alert() -> None:
+    """All that a run counts, but what is as it should be or has an alert by another name."""
+    rule = yaml.safe_load((DEPLOY / "alerts" / "prometheusrule.yaml").read_text())
+    rules = [r for group in rule["spec"]["groups"] for r in group["rules"]]
+    alerted = {s.name for r in rules for s in metrics_in(promql_parser.parse(r["expr"]))}
+    told_elsewhere = {"build_info", "run_duration_seconds", "exit_code", "steps", "unowned", "policy_findings"}
+    assert alerted == set(HELP) - {f"reconciler_{name}" for name in told_elsewhere}
+
+
 def test_every_folder_is_used(tmp_path: Path) -> None:
     """A component that no overlay has is one that nobody tried."""
     named = " ".join(p.read_text() for p in DEPLOY.glob("overlays/*/kustomization.yaml"))
