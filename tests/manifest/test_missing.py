@@ -128,6 +128,17 @@ def test_an_overlay_is_pointed_at_where_it_is_what_was_written(tmp_path: Path) -
     assert text[line - 1][column - 1 :].startswith("${env:NO_SUCH_LAKE}")
 
 
+def test_an_empty_part_of_a_path_opens_nothing(tmp_path: Path) -> None:
+    (tmp_path / "empty").write_text("\n")
+    (tmp_path / "m.yaml").write_text(CATALOG.replace("./lake", '"${file:empty}/lake-of-tests"'))
+    assert reconciler(tmp_path, "validate", "m.yaml").code == 0
+    run = reconciler(tmp_path, "plan", "m.yaml")
+    assert (run.code, run.out) == (1, "")
+    place = "m.yaml:4:" + str(len('spec: {type: dir, path: "') + 1)
+    told_ = "error[M210]: catalog lake: `spec.path`: ${file:empty} is empty, or only white space"
+    assert f"{place}: {told_}" in run.err
+
+
 WRITTEN = {
     "plain": ("./a/${env:NO_SUCH}", "${env"),
     "in double quotes": ('"./a/${env:NO_SUCH}"', "${env"),
