@@ -102,6 +102,13 @@ def test_an_overlay_behind_a_link(repo: Repo) -> None:
     assert repo.changed(path="env/m") == []
 
 
+def test_an_overlay_in_an_overlay_behind_a_link_is_not_read(repo: Repo) -> None:
+    repo.write("patches/prod/overlays/prod/p.yaml", named("file"))
+    repo.commit()
+    repo.write("patches/prod/overlays/prod/p.yaml", named("file", "x"))
+    assert repo.changed("HEAD", path="env/m", environment="prod") == []
+
+
 def test_a_link_with_another_time_is_the_same_link(repo: Repo) -> None:
     """As after a copy of the work tree, or when the same link was made anew: git compares times first."""
     for name in ("env", "current", "envs/one/m/file.yaml", "envs/one/m/folder"):
