@@ -8,7 +8,7 @@ from typing import Literal
 from reconciler.core.draft import Block, Context
 from reconciler.model.desired import DEFAULT_OWNER
 from reconciler.model.plan import ADOPT, FOREIGN_OWNER, NOT_OWNED, OWNER_NOT_SET, PROTECTED
-from reconciler.model.state import DatasetState, Marks, TableState
+from reconciler.model.state import DatasetState, Marks, NamespaceState, TableState
 
 Standing = Literal["owned", "adopting", "held"]
 
@@ -32,12 +32,13 @@ def owner_of(context: Context, table: TableState) -> str | None:
     return owner_seen_by(context.owner, table)
 
 
-def owner_seen_by(us: str, table: TableState) -> str | None:
+def owner_seen_by(us: str, live: TableState | NamespaceState) -> str | None:
     """The entry's mark, or where it has none the mark in its data when that is somebody else's: marks that are kept
     beside the catalog are not seen by those who keep theirs elsewhere. Our own mark in the data alone is not enough."""
-    if table.marks.owner is None and isinstance(table.dataset, DatasetState) and table.dataset.owner != us:
-        return table.dataset.owner
-    return table.marks.owner
+    dataset = live.dataset if isinstance(live, TableState) else None
+    if live.marks.owner is None and isinstance(dataset, DatasetState) and dataset.owner != us:
+        return dataset.owner
+    return live.marks.owner
 
 
 def delete_block(context: Context, marks: Marks) -> Block | None:

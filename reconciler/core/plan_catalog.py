@@ -9,7 +9,7 @@ from types import MappingProxyType
 from reconciler.core.draft import Block, Context, Draft, Drafter, parent_block
 from reconciler.core.globs import matcher
 from reconciler.core.options import PlanOptions
-from reconciler.core.ownership import standing
+from reconciler.core.ownership import owner_seen_by, standing
 from reconciler.core.plan_deletes import (
     Removal,
     hold_back_over_threshold,
@@ -271,8 +271,9 @@ class _Planner:
         if not d.drafts and isinstance(found, Present) and found.state.marks.owner != self.context.owner:
             key = ObjectKey(self.spec.name, ident, kind)
             self.plan.unowned.append(key)
-            if found.state.marks.owner is not None:
-                self.plan.owners[key] = found.state.marks.owner
+            owner = owner_seen_by(self.context.owner, found.state)
+            if owner is not None:
+                self.plan.owners[key] = owner
 
     # -- deletes -------------------------------------------------------------------------------------------------
 
