@@ -29,17 +29,18 @@ def standing(context: Context, owner: str | None) -> tuple[Standing, Block | Non
 
 
 def owner_of(context: Context, state: NamespaceState | TableState) -> str | None:
-    return owner_seen_by(context.owner, state) if isinstance(state, TableState) else state.marks.owner
+    return owner_seen_by(context.owner, state)
 
 
-def owner_seen_by(us: str, table: TableState) -> str | None:
+def owner_seen_by(us: str, live: NamespaceState | TableState) -> str | None:
     """The entry's mark; but the mark in its data when that is somebody else's, and the entry is ours or nobody's: one
     dataset may be in two catalogs, and who keeps his marks in the other is seen only there. Our own mark in the data
     alone is not enough."""
-    data = table.dataset.owner if isinstance(table.dataset, DatasetState) else None
-    if data is not None and data != us and table.marks.owner in (None, us):
+    dataset = live.dataset if isinstance(live, TableState) else None
+    data = dataset.owner if isinstance(dataset, DatasetState) else None
+    if data is not None and data != us and live.marks.owner in (None, us):
         return data
-    return table.marks.owner
+    return live.marks.owner
 
 
 def delete_block(context: Context, marks: Marks) -> Block | None:

@@ -11,10 +11,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from reconciler.manifest.changed_files import ChangedFiles, Layer
+from reconciler.manifest.changed_files import ChangedFiles
 from reconciler.manifest.earlier_documents import EarlierDocuments
 from reconciler.manifest.identity import Key, identity
 from reconciler.manifest.prepare import File
+from reconciler.manifest.repository_places import Layer
 from reconciler.manifest.yaml_reader import Document
 from reconciler.manifest.yaml_scalars import Value
 from reconciler.manifest.yaml_text import decode

@@ -3,25 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from reconciler.core.text import plural
 from reconciler.manifest import git
-from reconciler.manifest.files import SKIPPED_FOLDERS, SUFFIXES
-
-Layer = str
-BASE, OVERLAY = "base", "overlay"
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """The files that a run reads."""
-
-    paths: Sequence[str]
-    """As given."""
-    base: Sequence[str]
-    overlay: Sequence[str]
-    environment: str = ""
+from reconciler.manifest.repository_places import Found, Layer, Places
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,72 +34,59 @@ def changed_files(revision: str, found: Found) -> ChangedFiles:
     """Since this branch left the revision; what is not committed, and files that git does not know, count too. Raises
     GitError."""
     repository = git.repository(found.paths[0])
-    places = _Places(repository.top, found)
+    places = Places(repository.top, found)
     commit = repository.base(revision)
-    tracked = repository.tracked(places.roots)
-    before: dict[str, str | None] = {d.path: d.blob for d in repository.differences(commit, places.roots)}
+    tracked = _tracked(repository, places)
+    differences = list(repository.differences(commit, places.asked))
+    changed_links = sorted({*_changed_links(repository, places, commit, differences, tracked)})
+    if changed_links:
+        raise _not_told(changed_links, revision)
+    before: dict[str, str | None] = {d.path: d.blob for d in differences if not d.was_link}
     before |= {name: None for name in places.files if name not in tracked and name not in before}
     layers = {name: layer for name in before if (layer := places.layer(name)) is not None}
     return ChangedFiles(repository, [Candidate(layer, places.files.get(n), before[n]) for n, layer in layers.items()])
 
 
-class _Places:
-    """Which file of the repository is which file of the run; links are followed."""
-
-    def __init__(self, top: str, found: Found) -> None:
-        self._top = top
-        self._environment = found.environment
-        self._folders: dict[str, str] = {}
-        self.files: dict[str, str] = {}
-        self._layers: dict[str, Layer] = {}
-        for layer, names in ((BASE, found.base), (OVERLAY, found.overlay)):
-            for file in names:
-                name = self._inside(file)
-                self.files[name] = file
-                self._layers[name] = layer
-        given = [self._inside(path) for path in found.paths]
-        linked = {os.path.dirname(name) for name in self.files if not _below(name, given)}
-        self.roots = [root or "." for root in _outermost([*given, *linked])]
-
-    def _inside(self, path: str) -> str:
-        """Relative to the top of the repository. Raises GitError for what is outside."""
-        folder, name = os.path.split(path)
-        if folder not in self._folders:
-            self._folders[folder] = os.path.realpath(folder or ".")
-        real = os.path.join(self._folders[folder], name) if name not in ("", ".", "..") else os.path.realpath(path)
-        if os.path.islink(real):
-            real = os.path.realpath(real)
-        if real == self._top:
-            return ""
-        if not real.startswith(os.path.join(self._top, "")):
-            message = f"{path} is outside of the git repository {self._top}"
-            raise git.GitError("M534", message, "--changed-since compares files of one repository")
-        return os.path.relpath(real, self._top) if os.sep != "/" else real[len(os.path.join(self._top, "")) :]
-
-    def layer(self, name: str) -> Layer | None:
-        """Of a file that is read, or would be if it were still there."""
-        if name in self._layers:
-            return self._layers[name]
-        root = next((r for r in self.roots if r in (".", name) or name.startswith(f"{r}/")), None)
-        if root is None or not name.endswith(SUFFIXES):
-            return None
-        *folders, last = (name if root == "." else name[len(root) :].lstrip("/") or name).split("/")
-        if any(part.startswith(".") for part in (*folders, last)):
-            return None
-        skipped = [n for n, part in enumerate(folders) if part in SKIPPED_FOLDERS]
-        if not skipped:
-            return BASE
-        environment = folders[skipped[0] + 1 : skipped[0] + 2]
-        return OVERLAY if len(skipped) == 1 and environment == [self._environment] else None
+def _tracked(repository: git.Repository, places: Places) -> Collection[str]:
+    """The files of these places, and of those that links in them lead to."""
+    while True:
+        asked = places.asked
+        tracked = repository.tracked(asked)
+        places.follow(name for name, is_link in tracked.items() if is_link)
+        if places.asked == asked:
+            return tracked
 
 
-def _below(name: str, roots: Iterable[str]) -> bool:
-    return any(not root or name == root or name.startswith(f"{root}/") for root in roots)
+def _changed_links(
+    repository: git.Repository,
+    places: Places,
+    commit: str,
+    differences: Sequence[git.Difference],
+    tracked: Collection[str],
+) -> Iterator[str]:
+    """Those through which manifests are read, or were."""
+    known = {d.path for d in differences} | {*tracked}
+    yield from (name for name in places.links if name not in known)
+    yield from repository.links(commit, places.folders_above)
+    links = [d for d in differences if d.was_link or d.is_link]
+    targets = repository.contents(sorted({d.blob for d in links if d.was_link and d.blob is not None}))
+    for link in links:
+        counts = link.path in places.links or (link.was_link and places.led(link.path))
+        # Git lists one that is the same too, when its time is not the one that git remembers.
+        if counts and targets.get(link.blob or "") != _target(os.path.join(repository.top, link.path)):
+            yield link.path
 
 
-def _outermost(names: Iterable[str]) -> list[str]:
-    out: list[str] = []
-    for name in sorted(set(names)):
-        if not _below(name, out):
-            out.append(name)
-    return out
+def _target(path: str) -> bytes:
+    try:
+        return os.readlink(os.fsencode(path))
+    except OSError:
+        return b""
+
+
+def _not_told(links: Sequence[str], revision: str) -> git.GitError:
+    """What was read through a link would have to be looked for in the past, by the rules that the run has for today."""
+    more = f" (and {plural(len(links) - 1, 'more link')})" if len(links) > 1 else ""
+    what = f"{links[0]} is a link that is not what it was at {revision}{more}"
+    hint = "run without --changed-since until the link is the same on both sides"
+    return git.GitError("M534", f"{what}: what changed through it cannot be told", hint)

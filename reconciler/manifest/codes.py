@@ -147,7 +147,7 @@ CODES: Final[dict[str, str]] = {
     "M531": "not a git repository",
     "M532": "unknown git revision",
     "M533": "no common history with a git revision",
-    "M534": "file that this git repository does not hold",
+    "M534": "file of which git cannot tell what changed",
     # M54x: policies and waivers
     "M540": "duplicate policy",
     "M541": "pattern that cannot be used",

@@ -7,7 +7,7 @@ are taken literally, revisions are resolved first.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -16,7 +16,8 @@ from reconciler.manifest.nearest import nearest
 from reconciler.manifest.problem import ManifestError
 
 _RAW = ("--raw", "--no-renames", "--ignore-submodules=dirty", "--abbrev=64", "-z")
-_SUBMODULE = b"160000"
+_SUBMODULE = "160000"
+_LINK = "120000"
 _HISTORY = "fetch more of the history: `git fetch --unshallow`, or `fetch-depth: 0` in the checkout step of a workflow"
 _PARTIAL = "this clone lacks earlier contents, and nothing is fetched here: clone without --filter"
 
@@ -31,6 +32,9 @@ class Difference:
     """Relative to the top of the repository, with `/`."""
     blob: str | None
     """What it was; None when it was not there."""
+    was_link: bool = False
+    """A symbolic link: the blob is where it led to."""
+    is_link: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,23 +71,24 @@ class Repository:
     def _shallow(self) -> bool:
         return _text(self._run("rev-parse", "--is-shallow-repository").stdout) == "true"
 
-    def tracked(self, paths: Sequence[str]) -> set[str]:
-        """The files below these paths that git looks after."""
-        out: set[str] = set()
-        for entry in _fields(self._asked("ls-files", "--stage", "-z", "--", *paths)):
-            mode, _, name = entry.partition(b"\t")
-            if mode.startswith(_SUBMODULE):
-                message = f"{os.fsdecode(name)} is a submodule: what changed in it cannot be told"
-                raise GitError("M534", message, "run inside the submodule, or without --changed-since")
-            out.add(os.fsdecode(name))
-        return out
+    def tracked(self, paths: Sequence[str]) -> dict[str, bool]:
+        """The files below these paths that git looks after, and whether each is a symbolic link."""
+        return dict(_modes(self._asked("ls-files", "--stage", "-z", "--", *paths)))
+
+    def links(self, commit: str, names: Collection[str]) -> list[str]:
+        """Which of these names were symbolic links."""
+        if not names:
+            return []
+        found = _modes(self._asked("ls-tree", "-t", "-z", commit, "--", *sorted(names)))
+        return [name for name, is_link in found if is_link and name in names]  # It lists what is beside them too.
 
     def differences(self, commit: str, paths: Sequence[str]) -> Iterator[Difference]:
         """Files of which the working tree may have another content than the commit."""
         fields = iter(_fields(self._asked("diff-index", *_RAW, commit, "--", *paths)))
         for entry in fields:
-            _, _, before, *_ = _text(entry).split(" ")
-            yield Difference(os.fsdecode(next(fields)), before if before.strip("0") else None)
+            old, new, before, *_ = _text(entry).lstrip(":").split(" ")
+            links = old == _LINK, new == _LINK
+            yield Difference(os.fsdecode(next(fields)), before if before.strip("0") else None, *links)
 
     def contents(self, blobs: Sequence[str]) -> dict[str, bytes]:
         """All in one process."""
@@ -131,6 +136,16 @@ def _told() -> Iterator[None]:
         raise GitError("M530", "the program git is not there", "install git: --changed-since asks it") from error
     except (OSError, ValueError) as error:
         raise GitError("M530", f"git cannot be run: {error}") from error
+
+
+def _modes(listed: bytes) -> Iterator[tuple[str, bool]]:
+    """Names, and whether each is a symbolic link. Raises GitError for a submodule."""
+    for entry in _fields(listed):
+        mode, _, name = os.fsdecode(entry).partition("\t")
+        if mode.startswith(_SUBMODULE):
+            message = f"{name} is a submodule: what changed in it cannot be told"
+            raise GitError("M534", message, "run inside the submodule, or without --changed-since")
+        yield name, mode.startswith(_LINK)
 
 
 def _fields(data: bytes) -> list[bytes]:

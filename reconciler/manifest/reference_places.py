@@ -36,11 +36,10 @@ def _written(file: str, document: Document | Layered, path: Path, count: int) ->
     node = document.careful().locate(path)[1]
     if node is None:
         return []
-    offsets, start = _offsets(node.text), Source(file, node.line, node.column)
-    quote = 0 if node.plain else 1
+    offsets = _offsets(node.text)
     if len(offsets) != count:
-        return [start] * count
-    return [replace(start, column=node.column + quote + offset) for offset in offsets]
+        return [Source(file, node.line, node.column)] * count
+    return [Source(file, node.line, node.column_of(offset)) for offset in offsets]
 
 
 def _offsets(text: str) -> list[int]:

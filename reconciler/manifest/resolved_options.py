@@ -6,11 +6,26 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from reconciler.manifest.problem import ManifestError
+from reconciler.manifest.problem import ManifestError, Path, Problem
 from reconciler.manifest.schema_files import schema as published
+from reconciler.manifest.variables import Expanded
 
 _REF = "#/$defs/"
 _WHOLE = re.compile(r"[+-]?[0-9]{1,15}")
+_PLACES = frozenset({"path", "root", "uri", "endpoint", "api_path", "oauth2_server_uri", "warehouse", "prefix",
+                     "catalog", "catalog_id"})  # fmt: skip
+"""Keys of a Catalog that say where it is."""
+
+
+def empty_parts(path: Path, expanded: Expanded) -> list[Problem]:
+    """A place without one of its parts is another place: `${env:BUCKET}/lake` must not become `/lake`."""
+    if path[:1] != ("spec",) or len(path) != 2 or path[1] not in _PLACES:
+        return []
+    hint = "it is part of where the catalog is: give it a value"
+    return [
+        Problem("M210", path, f"`spec.{path[1]}`: {name} is empty, or only white space", hint, offset=offset)
+        for offset, name in expanded.empty
+    ]
 
 
 def check_resolved(key: str, text: str, schema: Mapping[str, Any]) -> None:

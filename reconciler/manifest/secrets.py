@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from reconciler.manifest.problem import ManifestError, Path, Problem
-from reconciler.manifest.resolved_options import check_resolved
+from reconciler.manifest.resolved_options import check_resolved, empty_parts
 from reconciler.manifest.schema_files import is_secret, is_secret_of_source, secret_keys
 from reconciler.manifest.variables import Expanded, Resolver
 
@@ -39,11 +39,12 @@ def connection_options(
                 secrets.add(options[key])
             continue
         expanded = resolver.expand(written)
-        problems += _problems(("spec", key), expanded)
+        empty = empty_parts(("spec", key), expanded)
+        problems += [*_problems(("spec", key), expanded), *empty]
         options[key] = expanded.text
         if secret(key):
             secrets.update((*_parts(expanded.text), *expanded.used))
-        if schema is not None and "${" in written and not expanded.troubles:
+        if schema is not None and "${" in written and not expanded.troubles and not empty:
             try:
                 check_resolved(key, expanded.text, schema)
             except ManifestError as error:

@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping, Sequence, Set
 
 from reconciler.manifest.affected import Changed, affected
 from reconciler.manifest.changed_documents import changed_documents
-from reconciler.manifest.changed_files import ChangedFiles, Found, changed_files
+from reconciler.manifest.changed_files import ChangedFiles, changed_files
 from reconciler.manifest.defaults import Defaults
 from reconciler.manifest.git import GitError
 from reconciler.manifest.identity import Key
 from reconciler.manifest.prepare import File
+from reconciler.manifest.repository_places import Found
 from reconciler.model.desired import Desired
 from reconciler.model.diagnostic import Diagnostic, Source
 

@@ -56,10 +56,8 @@ def locate(file: str, document: Document, problem: Problem) -> Diagnostic:
     if target is None:
         source = Source(file, document.line, document.column)
     else:
-        inside = problem.offset if target.kind == "scalar" else 0
-        if inside and not target.plain:
-            inside += 1  # the opening quote
-        source = Source(file, target.line, target.column + inside)
+        inside = problem.offset and target.kind == "scalar"
+        source = Source(file, target.line, target.column_of(problem.offset) if inside else target.column)
     return Diagnostic(source, problem.code, problem.severity, problem.message, problem.hint)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from reconciler.manifest.problem import Path, Problem, Problems
+from reconciler.manifest.resolved_options import empty_parts
 from reconciler.manifest.variables import Resolver
 from reconciler.manifest.yaml_careful import Careful
 from reconciler.manifest.yaml_scalars import ScalarValue, Value, resolve
@@ -71,6 +72,8 @@ class _Walk:
                 self.problems.repeated(path)
             else:
                 self.problems.append(Problem(trouble.code, path, trouble.message, trouble.hint, offset=trouble.offset))
+        for problem in empty_parts(path, expanded) if self.late else ():
+            self.problems.append(problem)
         result = expanded.text
         if expanded.unknown:
             # An element of a list decides what the list is.

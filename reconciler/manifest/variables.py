@@ -48,6 +48,8 @@ class Expanded:
     """The text was one reference and nothing else."""
     unknown: bool = False
     """It has references that were left as they are, because nothing is to be resolved."""
+    empty: list[tuple[int, str]] = field(default_factory=list)
+    """References that stand for nothing, or for white space: where, and `${env:NAME}`."""
 
 
 @dataclass(slots=True)
@@ -69,7 +71,8 @@ class Resolver:
             value = self._value(whole.group(1), whole.group(2), whole.group(3), 0)
             if isinstance(value, str) and len(value) <= self.room:
                 self.room -= len(value)
-                return Expanded(value, used=[] if whole.group(1) == "var" else [value], whole=True)
+                used = [] if whole.group(1) == "var" else [value]
+                return Expanded(value, used=used, whole=True, empty=_if_empty(whole, value))
         result = Expanded("")
         parts: list[str] = []
         at = 0
@@ -107,6 +110,7 @@ class Resolver:
                 break
             if kind != "var":
                 result.used.append(value)
+            result.empty += _if_empty(match, value)
             parts.append(value.replace("${", "$${") if late else value)
         parts.append(text[at:])
         result.text = "".join(parts)
@@ -164,6 +168,10 @@ class Resolver:
         if default is not None and found.code == _MISSING:
             return default
         return Trouble("M303", offset, found.message, found.hint)
+
+
+def _if_empty(reference: re.Match[str], value: str) -> list[tuple[int, str]]:
+    return [] if value.strip() else [(reference.start(), f"${{{reference.group(1)}:{reference.group(2)}}}")]
 
 
 _MISSING = "missing"

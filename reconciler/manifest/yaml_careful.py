@@ -38,6 +38,14 @@ class Node:
     entries: dict[str, tuple[Node, Node]] | None = None
     """Keys after merging; set when the node is first turned into data, or first looked into."""
     open: bool = True
+    width: int = 0
+    """Of a scalar, as it is written; 0 when it is on several lines."""
+
+    def column_of(self, offset: int) -> int:
+        """Of a character of a scalar. Where escapes, folds or a tag move the characters, that of the scalar."""
+        quote = 0 if self.plain else 1
+        as_written = self.width == len(self.text) + 2 * quote
+        return self.column + quote + offset if as_written else self.column
 
     def scalar(self) -> ScalarValue:
         return resolve(self.text) if self.plain else self.text
@@ -144,6 +152,8 @@ class _Reader:
         if kind is ScalarEvent:
             node.text = event.value
             node.plain = self.is_plain(event)
+            end = event.end_mark
+            node.width = end.column - mark.column if end.line == mark.line else 0
         elif kind is MappingStartEvent:
             node.kind = "mapping"
             self.check_tag(event, "tag:yaml.org,2002:map")

@@ -162,7 +162,7 @@ def _flow(text: str) -> Value:
 def _quoted(word: re.Match[str]) -> str:
     text = word[0]
     value = resolve(text)
-    if text[0] in "-.":  # It may mean something else there.
+    if text[0] == "-":  # It may be the dash of a list, which has no place there.
         raise ValueError
     return f'"{text}"' if isinstance(value, str) else json.dumps(value)
 

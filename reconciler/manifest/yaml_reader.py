@@ -75,7 +75,7 @@ def documents(text: str) -> Iterator[Document | Flaw]:
         except yaml.YAMLError as error:
             flaw, stopped = _syntax_error(error, line)
             yield flaw
-        # `stopped` is the line (from 0, in the file) where reading ended.
+        # `stopped` is the line (from 0, in the file) from which the next document is looked for.
         after = _next_marker(text, start, stopped - line)
         if after is None:
             return
@@ -89,7 +89,7 @@ def _next_marker(text: str, start: int, lines: int) -> int | None:
         at = text.find("\n", at) + 1
         if at == 0:
             return None
-    found = _MARKER.search(text, max(at, start + 1))  # the error may be at the marker itself
+    found = _MARKER.search(text, max(at, start + 1))  # The error may be at the marker that reading began at.
     return found.start() if found else None
 
 
@@ -133,19 +133,21 @@ def _stream(text: str, start: int, line: int) -> Generator[Document | Flaw, None
         except NeedsCare:
             if document.read_with_care().stopped:
                 yield document
-                return int(mark.line) + line
+                return int(mark.line) + line + 1
             while next_event().__class__ is not DocumentEndEvent:  # raises on a syntax error further down
                 pass
         yield document
 
 
 def _syntax_error(error: yaml.YAMLError, line: int) -> tuple[Flaw, int]:
+    """And the line to go on from. A marker that the error is at ends what is wrong, and its document is still to be
+    read; one that the error stands behind has begun the wrong document."""
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     problem = str(getattr(error, "problem", None) or getattr(error, "reason", None) or "the YAML cannot be read")
     context = getattr(error, "context", None)
     row, column = (mark.line + line, mark.column) if mark else (line, 0)
     message = f"YAML syntax: {problem}" + (f" ({context})" if context else "")
-    return Flaw("M105", row + 1, column + 1, message, _syntax_hint(problem)), row
+    return Flaw("M105", row + 1, column + 1, message, _syntax_hint(problem)), row + (column > 0)
 
 
 def _syntax_hint(problem: str) -> str:

@@ -1,4 +1,4 @@
-"""Where the catalogs stand: what is ours, what differs, who applied last."""
+"""Where the catalogs stand: what is ours, whose the rest is, what differs, who applied last."""
 
 from __future__ import annotations
 
@@ -37,6 +37,8 @@ class CatalogStatus:
     unowned: tuple[ObjectKey, ...]
     applied: tuple[tuple[ObjectKey, AppliedBy], ...]
     """Of every object of ours that says so."""
+    others: tuple[tuple[ObjectKey, str | None], ...] = ()
+    """What is live and not ours, with its owner; None when it has none."""
 
     @property
     def last(self) -> AppliedBy | None:
@@ -64,6 +66,7 @@ class CatalogStatus:
             ],
             "orphans": [_object(key) for key in self.orphans],
             "unowned": [_object(key) for key in self.unowned],
+            "others": [{"object": _object(key), "owner": owner} for key, owner in self.others],
             "last_applied": self.last.to_json() if self.last is not None else None,
             "applied": [{"object": _object(key), **by.to_json()} for key, by in self.applied],
         }

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 
-from reconciler.model.ident import ObjectKey, dotted
+from reconciler.model.ident import Kind, ObjectKey, dotted
 from reconciler.model.plan import Summary
 from reconciler.model.run_context import AppliedBy
 from reconciler.model.status import CatalogStatus, FleetStatus, Pending
@@ -59,16 +60,42 @@ def _who(by: AppliedBy) -> str:
 
 
 def _lists(c: CatalogStatus) -> Iterator[tuple[str, Sequence[str]]]:
+    owners = dict(c.others)
+    if owners:
+        yield "Live and not ours", _by_owner(c.others)
     if c.pending:
-        yield "Not as declared", [_pending(p) for p in c.pending]
+        yield "Not as declared", [_pending(p, owners) for p in c.pending]
     if c.orphans:
         yield "Orphans, ours and no longer declared", [_object(k) for k in c.orphans]
     if c.unowned:
-        yield "As declared, and not ours yet (`apply --adopt` takes what nobody owns)", [_object(k) for k in c.unowned]
+        title = "As declared, and not ours yet (`apply --adopt` takes what nobody owns)"
+        yield title, [f"{_object(k)}{_owned(k, owners)}" for k in c.unowned]
 
 
-def _pending(p: Pending) -> str:
-    held = "" if p.verdict == "allowed" else f" ({p.verdict})"
+def _by_owner(others: Sequence[tuple[ObjectKey, str | None]]) -> list[str]:
+    """Those who have most come first."""
+    counts: dict[str | None, Counter[Kind]] = {}
+    for key, owner in others:
+        counts.setdefault(owner, Counter())[key.kind] += 1
+    order = sorted(counts.items(), key=lambda entry: (-entry[1].total(), entry[0] is not None, entry[0] or ""))
+    return [f"{_whose(owner)}: {_kinds(kinds)}" for owner, kinds in order]
+
+
+def _kinds(counts: Mapping[Kind, int]) -> str:
+    found = ((counts["Namespace"], "namespace"), (counts["Table"], "table"))
+    return ", ".join(_count(number, noun) for number, noun in found if number)
+
+
+def _whose(owner: str | None) -> str:
+    return "without an owner" if owner is None else f"owned by {bounded(owner, _LONGEST_NAME)}"
+
+
+def _owned(key: ObjectKey, owners: Mapping[ObjectKey, str | None]) -> str:
+    return f", {_whose(owners[key])}" if key in owners else ""
+
+
+def _pending(p: Pending, owners: Mapping[ObjectKey, str | None]) -> str:
+    held = "" if p.verdict == "allowed" else f" ({p.verdict}{_owned(p.key, owners)})"
     return f"{_object(p.key)}: {', '.join(p.actions)}{held}"
 
 

@@ -1,4 +1,5 @@
-"""`status`: one look at the catalogs, the plan that follows from it, and who applied last. Writes nothing."""
+"""`status`: one look at the catalogs, the plan that follows from it, whose everything is, and who applied last. Writes
+nothing."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ from collections.abc import Iterator
 
 from reconciler import app
 from reconciler.core.globs import matcher
+from reconciler.core.ownership import owner_seen_by
 from reconciler.core.planner import summarize
 from reconciler.model.desired import CatalogSpec
 from reconciler.model.diagnostic import Diagnostic, has_errors
@@ -38,7 +40,10 @@ def _catalog(spec: CatalogSpec, snapshot: Snapshot, made: Plan, targets: tuple[s
     selected = matcher(targets) if targets else lambda _: True
     summary = made.catalogs[spec.name]
     steps = [s for s in made.steps if s.catalog == spec.name]
-    ours = [(k, i, s) for k, i, s in _states(snapshot) if s.marks.owner == spec.management.owner and selected(i)]
+    us = spec.management.owner
+    seen = [(k, i, s) for k, i, s in _states(snapshot) if selected(i)]
+    ours = [(k, i, s) for k, i, s in seen if owner_seen_by(us, s) == us]
+    others = [(ObjectKey(spec.name, i, k), who) for k, i, s in seen if (who := owner_seen_by(us, s)) != us]
     applied = [(ObjectKey(spec.name, i, k), by) for k, i, s in ours if (by := _applied_by(s)) is not None]
     return CatalogStatus(
         spec.name,
@@ -55,6 +60,7 @@ def _catalog(spec: CatalogSpec, snapshot: Snapshot, made: Plan, targets: tuple[s
         tuple(k for k in made.orphans if k.catalog == spec.name),
         tuple(k for k in made.unowned if k.catalog == spec.name),
         tuple(sorted(applied)),
+        tuple(sorted(others, key=lambda o: o[0])),
     )
 
 

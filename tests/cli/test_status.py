@@ -38,13 +38,15 @@ def test_as_text(lake: Path) -> None:
         "  Live:         1 namespace, 4 tables",
         "  Ours:         1 namespace, 3 tables",
         "  Pending:      1 to create, 1 to update",
+        "  Live and not ours:",
+        "    without an owner: 1 table",
         "  Not as declared:",
         "    table a.changed: add_columns",
         "    table a.new: declare_table, create_dataset",
         "  Orphans, ours and no longer declared:",
         "    table a.orphan",
         "  As declared, and not ours yet (`apply --adopt` takes what nobody owns):",
-        "    table theirs",
+        "    table theirs, without an owner",
         "",
     ]
     assert everything(lake) == before
@@ -57,6 +59,54 @@ def test_as_json_each_object_says_who_wrote_it(lake: Path) -> None:
     assert who == {"a": "ada", "a.same": "ada", "a.orphan": "ada", "a.changed": "bob"}
     assert (found["last_applied"]["by"], found["complete"]) in (("ada", True), ("bob", True))  # in one second
     assert found["summary"] == {"create": 1, "update": 0, "delete": 0, "blocked": 0, "unsupported": 0}
+
+
+@pytest.fixture
+def shared(lake: Path) -> Path:
+    """As `lake`, with objects that another team applied: one of them as we declare it, one not."""
+    theirs = (namespace("b"), table("b", "c"), table("b", "differs"))
+    write(lake, catalog(owner="fleet *team*"), *theirs, name="fleet.yaml")
+    assert reconciler(lake, "apply", "fleet.yaml", "--yes").code == 0
+    wider = table("b", "differs", schema="[{name: id, type: int64}, {name: more, type: string}]")
+    write(lake, catalog(), namespace("a"), namespace("b"), table("b", "c"), wider, table("theirs"))
+    return lake
+
+
+def test_whose_the_others_are(shared: Path) -> None:
+    lines = reconciler(shared, "status", "m.yaml").out.split("\n")
+    assert lines[lines.index("  Live and not ours:") :][:3] == [
+        "  Live and not ours:",
+        "    owned by fleet *team*: 1 namespace, 2 tables",
+        "    without an owner: 1 table",
+    ]
+    assert "    table b.differs: add_columns (blocked, owned by fleet *team*)" in lines
+    at = lines.index("  As declared, and not ours yet (`apply --adopt` takes what nobody owns):")
+    assert lines[at + 1 : at + 4] == [
+        "    namespace b, owned by fleet *team*",
+        "    table b.c, owned by fleet *team*",
+        "    table theirs, without an owner",
+    ]
+
+
+def test_whose_the_others_are_in_other_formats(shared: Path) -> None:
+    found = reconciler(shared, "status", "m.yaml", "--format", "json").json["catalogs"]["lake"]
+    whose = {".".join(entry["object"]["id"]): entry["owner"] for entry in found["others"]}
+    assert whose == {"b": "fleet *team*", "b.c": "fleet *team*", "b.differs": "fleet *team*", "theirs": None}
+    assert found["live"]["tables"] == found["owned"]["tables"] + 3
+    page = reconciler(shared, "status", "m.yaml", "--format", "markdown").out
+    assert "**Catalog `lake`: Live and not ours**\n\n- owned by fleet `*team*`: 1 namespace, 2 tables\n" in page
+    assert "- table `b.c`, owned by fleet `*team*`\n" in page
+    narrow = reconciler(shared, "status", "m.yaml", "--target", "theirs", "--format", "json").json["catalogs"]["lake"]
+    assert [entry["object"]["id"] for entry in narrow["others"]] == [["theirs"]]
+
+
+def test_a_catalog_that_is_all_ours_says_nothing_of_others(tmp_path: Path) -> None:
+    write(tmp_path, catalog(), namespace("a"))
+    assert reconciler(tmp_path, "apply", "m.yaml", "--yes").code == 0
+    run = reconciler(tmp_path, "status", "m.yaml")
+    assert "Ours:         1 namespace, 0 tables" in run.out
+    assert "not ours" not in run.out
+    assert reconciler(tmp_path, "status", "m.yaml", "--format", "json").json["catalogs"]["lake"]["others"] == []
 
 
 def test_a_target_narrows_it(lake: Path) -> None:

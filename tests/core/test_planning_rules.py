@@ -381,3 +381,15 @@ def test_one_old_column_is_enough() -> None:
     renamed = table("a", "t", fields=(Field("z", parse_type("int64"), renamed_from="id"),), allow=("drop_column",))
     result = on_table(renamed, live_table("a", "t", fields=columns(id="int64", n="int64")))
     assert [a for a, _ in steps(result)] == ["alter_columns", "drop_columns"]
+
+
+def test_what_is_as_declared_says_whose_it_is_by_its_data_too() -> None:
+    """Where the entry has no mark, that in the data counts: `--adopt` would not take it."""
+    marked = Present(TableState(place(("a", "t")), {}, Marks(), DatasetState(ID, owner="them")))
+    ours = Present(TableState(place(("a", "u")), {}, Marks(), DatasetState(ID, owner="us")))
+    live = {("a",): SPACE, ("a", "t"): marked, ("a", "u"): ours}
+    result = plan([ns("a"), table("a", "t"), table("a", "u")], live)
+    assert [key.ident for key in result.unowned] == [("a", "t"), ("a", "u")]
+    assert {key.ident: owner for key, owner in result.owners.items()} == {("a", "t"): "them"}
+    wider = table("a", "t", fields=(*ID, *columns(new="int8")))
+    assert {s.blocked_by for s in plan([ns("a"), wider], live, PlanOptions(adopt=True)).steps} == {"foreign_owner"}

@@ -138,6 +138,47 @@ def test_what_a_reference_became_is_checked(type_: str, key: str, value: str, co
     assert not value or value not in str(caught.value)
 
 
+EMPTY_PARTS = [
+    ("dir", "path", "${env:X}/lake", [0]),
+    ("dir", "path", "${env:X}", [0]),
+    ("dir", "path", "s3://${env:FULL}/${env:X}/${file:%s}", [17, 26]),
+    ("dir", "path", "./lake-${env:NOT_SET:-}", [7]),
+    ("rest", "uri", "https://h/${env:X}", [10]),
+    ("iceberg", "endpoint", "https://${env:X}.example.com", [8]),
+    ("iceberg", "root", "s3://${file:%s}/x", [5]),
+    ("glue", "root", "s3://${env:X}/x", [5]),
+]
+
+
+@pytest.mark.parametrize("nothing", ["", " ", "\n \t"])
+@pytest.mark.parametrize(("type_", "key", "written", "offsets"), EMPTY_PARTS)
+def test_no_part_of_a_place_is_empty(
+    tmp_path: Path, type_: str, key: str, written: str, offsets: list[int], nothing: str
+) -> None:
+    """What is left is another place, and it may well be there."""
+    (tmp_path / "empty").write_text(nothing + "\n")
+    environ = {"X": nothing, "FULL": "full"}
+    with pytest.raises(ManifestError) as caught:
+        connection_options({key: written.replace("%s", str(tmp_path / "empty"))}, options_of(type_), environ)
+    assert [(p.code, p.path, p.offset) for p in caught.value.problems] == [("M210", ("spec", key), o) for o in offsets]
+    assert all(f"`spec.{key}`: ${{" in p.message for p in caught.value.problems)
+
+
+def test_an_empty_part_elsewhere_is_a_value() -> None:
+    written = {"path": "./${env:Y}", "storage.prefix": "a${env:X}", "assume_role_session_name": "a${env:X}"}
+    resolved, _ = connection_options(written, options_of("dir"), {"X": "", "Y": "y"})
+    assert resolved == {"path": "./y", "storage.prefix": "a", "assume_role_session_name": "a"}
+
+
+def test_an_empty_variable_in_a_place_is_told_by_validate(tmp_path: Path) -> None:
+    text = HEAD + "  type: dir\n  path: s3://lake/${var:stage}/${var:no:-}x\n  storage.a: b${var:stage}\n"
+    loaded = load_text(tmp_path, text, variables={"stage": " "})
+    assert places(loaded, "M210") == [(6, 9 + len("s3://lake/")), (6, 9 + len("s3://lake/${var:stage}/"))]
+    assert codes(loaded) == ["M210", "M210"]
+    assert loaded.diagnostics[0].message == "`spec.path`: ${var:stage} is empty, or only white space"
+    assert codes(load_text(tmp_path, text.replace("${var:no:-}", ""), variables={"stage": "dev"})) == []
+
+
 def test_values_become_strings() -> None:
     options = {"read_timeout": 20.0, "max_retries": "${env:N}", "tls.verify": False, "header.a": "abcd"}
     resolved, secrets = connection_options(options, options_of("iceberg"), {"N": "7"})

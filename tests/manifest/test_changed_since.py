@@ -163,6 +163,23 @@ def test_defaults_variables_and_overlays(repo: Repo) -> None:
     assert repo.changed("HEAD", environment="prod") == ["vision.images"]
 
 
+@pytest.mark.parametrize(
+    "place", ["prod/overlays/prod", "dev/overlays/prod", "prod/overlays/dev", "prod/x/overlays/prod"]
+)
+def test_an_overlay_in_an_overlay_is_not_read(repo: Repo, place: str) -> None:
+    patch = documents("kind: Table\nmetadata: {catalog: lake, id: [vision, images]}\nspec: {protect: true}\n")
+    repo.write("m/overlays/prod/p.yaml", patch)
+    repo.write(f"m/overlays/{place}/p.yaml", patch)
+    repo.commit()
+    assert repo.changed("HEAD", environment="prod") == []
+    repo.write(f"m/overlays/{place}/p.yaml", patch.replace("true", "false"))
+    assert repo.changed("HEAD", environment="prod") == []
+    (repo.folder / f"m/overlays/{place}/p.yaml").unlink()
+    assert repo.changed("HEAD", environment="prod") == []
+    (repo.folder / "m/overlays/prod/p.yaml").write_text("")
+    assert repo.changed("HEAD", environment="prod") == ["vision.images"]
+
+
 def test_an_unknown_kind_of_change_is_a_change_of_everything(repo: Repo) -> None:
     repo.write("m/other.yaml", documents("kind: Other\nmetadata: {name: x}\n"))
     found = repo.load()

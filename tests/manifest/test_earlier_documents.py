@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import string
+
 import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.manifest.earlier_documents import EarlierDocuments
+from reconciler.manifest.yaml_fast import MAX_NODES
 from reconciler.manifest.yaml_lines import LineReader, NotByLines
 from reconciler.manifest.yaml_reader import Document, documents
 from reconciler.manifest.yaml_text import decode
@@ -102,6 +105,8 @@ NOT_BY_LINES = {
     "a list where a mapping goes on": "a: b\n- c\n",
     "a mapping where a list goes on": "a:\n  - b\n  c: d\n",
     "a document marker": "--- # x\na: b\n",
+    "the dash of a list in a flow list": "a: b\nx: [- c]\n",
+    "the dash of a list in a flow mapping": "a: b\nx: {c: - d}\n",
 }
 
 
@@ -123,6 +128,15 @@ def test_limits_are_those_of_the_usual_reader() -> None:
     for text in (deep, deep_line, deeper_line, large, empty, *long):
         assert short(text) == usual(text), text[:20]
     assert usual(deep_line)
+
+
+def test_a_document_of_too_many_values_is_left_to_the_usual_reader() -> None:
+    """Short lines of which each alone is within the limit, with as many values as characters can be."""
+    line = f"- {{{','.join(string.ascii_letters)}}}\n"
+    values = 1 + 2 * len(string.ascii_letters)
+    text = "a:\n" + line * (MAX_NODES // values + 5)
+    assert len(text) < MAX_NODES * 1.1, "the limit has to be as low as it is"
+    assert short(text) == usual(text) == []
 
 
 def test_documents_of_today_are_known_by_their_text() -> None:

@@ -126,3 +126,46 @@ def test_an_overlay_is_pointed_at_where_it_is_what_was_written(tmp_path: Path) -
     line, column = map(int, place.split(":")[1:])
     text = (tmp_path / "overlays" / "prod" / "m.yaml").read_text().split("\n")
     assert text[line - 1][column - 1 :].startswith("${env:NO_SUCH_LAKE}")
+
+
+def test_an_empty_part_of_a_path_opens_nothing(tmp_path: Path) -> None:
+    (tmp_path / "empty").write_text("\n")
+    (tmp_path / "m.yaml").write_text(CATALOG.replace("./lake", '"${file:empty}/lake-of-tests"'))
+    assert reconciler(tmp_path, "validate", "m.yaml").code == 0
+    run = reconciler(tmp_path, "plan", "m.yaml")
+    assert (run.code, run.out) == (1, "")
+    place = "m.yaml:4:" + str(len('spec: {type: dir, path: "') + 1)
+    told_ = "error[M210]: catalog lake: `spec.path`: ${file:empty} is empty, or only white space"
+    assert f"{place}: {told_}" in run.err
+
+
+WRITTEN = {
+    "plain": ("./a/${env:NO_SUCH}", "${env"),
+    "in double quotes": ('"./a/${env:NO_SUCH}"', "${env"),
+    "in single quotes": ("'./ä/${env:NO_SUCH}'   # why", "${env"),
+    "with an escape": ('"./a\\u002f${env:NO_SUCH}"', '"./a'),
+    "with a doubled quote": ("'./it''s/${env:NO_SUCH}'", "'./it"),
+    "on two lines": ('"./a\n    b/${env:NO_SUCH}"', '"./a'),
+    "plain, on two lines": ("./a\n    b/${env:NO_SUCH}", "./a"),
+    "as a block": ("|\n    ./a/\n    b/${env:NO_SUCH}", "|"),
+    "folded": (">-\n    ./a/${env:NO_SUCH}", ">-"),
+    "with an anchor": ("&a ./a/${env:NO_SUCH}", "&a"),
+    "with a tag": ("!!str ./a/${env:NO_SUCH}", "!!str"),
+    "where a default looks like one": ("./${var:x:-${env:OTHER}}/${env:NO_SUCH}", "./${var"),
+}
+
+
+@pytest.mark.parametrize(("written", "pointed_at"), WRITTEN.values(), ids=WRITTEN)
+def test_a_place_is_that_of_the_reference_or_of_the_value(tmp_path: Path, written: str, pointed_at: str) -> None:
+    """Where the file shows other characters than the value has, a column counted in the value is none of the file."""
+    text = CATALOG.replace("spec: {type: dir, path: ./lake}", f"spec:\n  type: dir\n  path: {written}")
+    lines = text.splitlines()
+    spec = load_text(tmp_path, text, environ={}).desired.catalogs["lake"]
+    (offset,) = (offset for key, offset in spec.places if key == "path")
+    place = spec.places["path", offset]
+    assert str(spec.options["path"])[offset:].startswith("${env:NO_SUCH}")
+    assert (place.line, lines[place.line - 1][place.column - 1 :][: len(pointed_at)]) == (6, pointed_at)
+    if pointed_at != "./${var":
+        ((code, line, column, _),) = told(tmp_path, CATALOG, table("t", f"\ndescription: {written}"))
+        found = (tmp_path / "m.yaml").read_text().splitlines()[line - 1][column - 1 :]
+        assert (code, found[: len(pointed_at)]) == ("M302", pointed_at)

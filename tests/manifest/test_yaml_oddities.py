@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.manifest.yaml_fast import MAX_NODES
+from reconciler.manifest.yaml_reader import documents
 
 from .support import CATALOG, codes, load_bytes, load_text, namespace, places, table
 
@@ -119,6 +120,38 @@ def test_syntax_error_hides_nothing_else(tmp_path: Path) -> None:
     assert places(loaded, "M206") == [(10, 19), (19, 19)]
 
 
+DEEP = "[" * 120 + "]" * 120
+
+
+@pytest.mark.parametrize(
+    ("wrong", "code"),
+    [
+        ("--- @x\n", "M105"),
+        ("--- {b: c}}\n", "M105"),
+        ("--- b: c: d\nx: y\n", "M105"),
+        ("--- &a &b x\n", "M105"),
+        (f"--- {DEEP}\n", "M108"),
+        (f"--- &a {DEEP}\n", "M108"),
+    ],
+)
+def test_what_is_wrong_behind_a_marker_is_read_once(tmp_path: Path, wrong: str, code: str) -> None:
+    """The document has begun: to go on at its marker would be to read it again."""
+    for before in ("", "a: b\n", "a: b\n---\nc: [1,\n"):
+        line = before.count("\n") + 1
+        found = [(type(d).__name__, d.line, d.column) for d in documents(f"{before}{wrong}---\nd: e\n")]
+        assert len(found) == len(set(found)), found
+        assert [d for d in found if d[1] == line and d[2] > 1], found
+        assert found[-1] == ("Document", f"{before}{wrong}".count("\n") + 2, 1)
+    loaded = load_bytes(tmp_path, f"{CATALOG}{wrong}---\n{CATALOG.replace('lake}', 'pond}')}".encode())
+    assert code in codes(loaded)
+    assert sorted(loaded.desired.catalogs) == ["lake", "pond"]
+
+
+def test_a_document_with_an_error_behind_it_is_declared_once(tmp_path: Path) -> None:
+    flow = "--- {apiVersion: reconciler.lance/v1, kind: Namespace, metadata: {catalog: lake, id: [n]}}}\n"
+    assert codes(load_bytes(tmp_path, (CATALOG + flow).encode())) == ["M105"]
+
+
 def test_syntax_error_after_an_anchor(tmp_path: Path) -> None:
     loaded = load_text(tmp_path, CATALOG, "a: &x 1\nb: [", CATALOG.replace("lake}", "pond}"))
     assert codes(loaded) == ["M105"]
@@ -199,6 +232,6 @@ def test_problems_of_one_file_are_bounded(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_many_documents_in_megabytes(tmp_path: Path) -> None:
-    documents = [namespace(f"n{i}", f"properties: {{a: {'x' * 300}}}") for i in range(8000)]
-    loaded = load_text(tmp_path, CATALOG, *documents)
+    many = [namespace(f"n{i}", f"properties: {{a: {'x' * 300}}}") for i in range(8000)]
+    loaded = load_text(tmp_path, CATALOG, *many)
     assert (codes(loaded), loaded.documents) == ([], 8001)

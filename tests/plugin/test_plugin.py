@@ -11,6 +11,10 @@ from pathlib import Path
 import pytest
 from cli.cli_runs import REPO, Run, check_schema, namespace, process, reconciler, table, write
 
+from reconciler.model.desired import CatalogSpec, Management
+from reconciler.model.diagnostic import Source
+from reconciler.session import Failure, Session
+
 HEAD = "apiVersion: reconciler.lance/v1\nkind: Catalog\nmetadata: {name: lake}\nspec:\n  type: jsonfile\n"
 OPTIONS = "  file: catalog.json\n  root: ./tables\n"
 OWNED = "  management: {owner: team}\n"
@@ -113,6 +117,18 @@ def test_a_broken_package_is_a_diagnostic(tmp_path: Path, case: str, plug_in: Ca
     (found,) = done.json["diagnostics"]
     assert (done.code, found["code"], found["line"]) == (1, "M440", 5)
     assert expected in found["message"]
+
+
+def test_catalogs_that_are_opened_together_say_why_a_package_is_broken(
+    tmp_path: Path, plug_in: Callable[[Path], None]
+) -> None:
+    """As a saved plan does, which nobody validates again. It is no line of a manifest: so it is told on its own."""
+    plug_in(package(tmp_path / "site", "broken", "broken_and_lost", None))
+    specs = [CatalogSpec(name, "jsonfile", {}, Management(), Source("plan.json")) for name in ("lake", "pond")]
+    with pytest.raises(Failure) as caught:
+        Session().connect_all(specs)
+    assert caught.value.message.startswith("catalog lake cannot be read: ")
+    assert "cannot be loaded: No module named 'broken_and_lost'" in caught.value.message
 
 
 @pytest.mark.slow
