@@ -257,6 +257,7 @@ def apply(
                         max_retries=at.retries,
                         data=data,
                         guard=turn.problem,
+                        lost=turn.known,
                         applied_by=at.run.applied_by() if at.run is not None else "",
                     )
             report = replace(report, leases=tuple(turn.uses()))

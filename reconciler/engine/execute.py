@@ -51,12 +51,13 @@ def execute(
     sleep: Callable[[float], object] | None = None,
     data: DataPlane | None = None,
     guard: Callable[[], str | None] = lambda: None,
+    lost: Callable[[], str | None] = lambda: None,
     applied_by: str = "",
 ) -> Report:
     """`max_retries`: for all catalogs, or for those named. `stop` is set by a signal. `sleep` is for tests; by default
     a wait ends early when the run is to stop. `data` runs the steps that move rows. `guard` is asked before every
-    write: why there may be none any more, because the lease was lost. `applied_by` is the run, noted on what it
-    writes."""
+    write: why there may be none any more, because the lease was lost; `lost` is the same as far as it is known, and
+    takes no time. `applied_by` is the run, noted on what it writes."""
     journal = journal or NoJournal()
     if plan.refused is not None:
         return _finished(nothing_ran(plan, "refused", f"nothing was written: {plan.refused}"), journal)
@@ -65,6 +66,7 @@ def execute(
     waiting = (sleep or run.pause, run.stopped)
     run.data = data
     run.guard = guard
+    run.lost = lost
     run.applied_by = applied_by
     run.retries = {name: Retry(given.get(name, MAX_RETRIES), *waiting) for name in catalogs}
     return _finished(run.report(), journal)
@@ -81,6 +83,7 @@ class _Run:
     retries: Mapping[str, Retry]
     data: DataPlane | None
     guard: Callable[[], str | None]
+    lost: Callable[[], str | None]
     applied_by: str
 
     def __init__(
@@ -252,7 +255,7 @@ class _Run:
                 self._halt_for(SIGNAL, "interrupted by a signal: running steps were finished, no other was started")
             elif self._late():
                 self._halt_for(TIMEOUT, f"the time-out of {self.timeout:g} s is over: no further step was started")
-            elif (lost := self.guard()) is not None:
+            elif (lost := self.lost()) is not None:
                 self._halt_for(LEASE, f"no further step was started: {lost}; apply again")
         return self.halt is not None
 

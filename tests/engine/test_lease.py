@@ -153,8 +153,8 @@ def test_a_holder_that_slept_too_long_has_lost_it() -> None:
     keeper = Keeper(me("a"), clock.times(), said.append)
     keeper.take_all([Guarded("lake", records)], 0)
     keeper._end.set()  # the thread sleeps with its process
-    assert keeper._thread is not None
-    keeper._thread.join()
+    for thread in keeper._threads:
+        thread.join()
     keeper._end.clear()
     got = take(LeaseLog(records), me("b"), clock.times(), clock.now + 2 * TTL)
     assert isinstance(got, Taken)
@@ -228,7 +228,7 @@ def test_looks_are_rare_and_one_is_for_all_threads() -> None:
     assert records.looks - before in (9, 10)
     clock.now += FRESH
     before = records.looks
-    with keeper._lock:
+    with keeper.kept[0].looking.lock:
         threads = [threading.Thread(target=keeper.problem) for _ in range(4)]
         for thread in threads:
             thread.start()
@@ -439,7 +439,11 @@ def test_no_write_is_sent_once_the_lease_is_lost() -> None:
     """Steps that ended before stay, running ones send nothing more, others are not started."""
     catalog = MemoryCatalog()
     made = plan(catalog.world, [ns("a"), *table("a", "t")])
-    report = execute(made, {"lake": catalog}, parallelism=1, guard=lambda: "gone" if catalog.calls.writes else None)
+
+    def lost() -> str | None:
+        return "gone" if catalog.calls.writes else None
+
+    report = execute(made, {"lake": catalog}, parallelism=1, guard=lost, lost=lost)
     assert (report.outcome, report.exit_code) == ("partial", 5)
     assert [step.status for step in report.steps] == ["done", "not_run", "not_run"]
     assert "gone" in report.message
@@ -447,8 +451,9 @@ def test_no_write_is_sent_once_the_lease_is_lost() -> None:
 
 
 def test_a_lease_that_is_lost_right_before_the_write() -> None:
-    catalog, asked = MemoryCatalog(), iter([None, "gone", "gone", "gone"])
-    report = execute(plan(catalog.world, [ns("a")]), {"lake": catalog}, parallelism=1, guard=lambda: next(asked))
+    catalog, asked = MemoryCatalog(), iter([None, "gone"])
+    made = plan(catalog.world, [ns("a")])
+    report = execute(made, {"lake": catalog}, parallelism=1, guard=lambda: "gone", lost=lambda: next(asked))
     assert (report.outcome, report.exit_code, catalog.calls.writes) == ("failed", 1, 0)
     assert report.steps[0].status == "failed"
     assert report.steps[0].error is not None

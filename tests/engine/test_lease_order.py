@@ -37,7 +37,7 @@ def test_a_thread_that_comes_late_does_not_renew_what_was_given_back() -> None:
     keeper.release()
     given_back = LeaseLog(records).read()
     clock.now += 10 * TTL
-    keeper.problem()
+    assert keeper.problem() == "the lease was given back"
     assert LeaseLog(records).read() == given_back
     assert given_back.held is None
     assert ([use.ending for use in keeper.uses()], said) == (["held"], [])
