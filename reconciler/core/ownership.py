@@ -28,19 +28,23 @@ def standing(context: Context, owner: str | None) -> tuple[Standing, Block | Non
     )
 
 
-def owner_of(context: Context, state: NamespaceState | TableState) -> str | None:
-    return owner_seen_by(context.owner, state)
+def entry_owner(us: str, live: NamespaceState | TableState) -> str | None:
+    """The entry's mark, or where it has none the mark in its data when that is somebody else's: marks that are kept
+    beside the catalog are not seen by those who keep theirs elsewhere. Our own mark in the data alone is not enough."""
+    data = _mark_in_data(live)
+    return data if live.marks.owner is None and data != us else live.marks.owner
 
 
-def owner_seen_by(us: str, live: NamespaceState | TableState) -> str | None:
-    """The entry's mark; but the mark in its data when that is somebody else's, and the entry is ours or nobody's: one
-    dataset may be in two catalogs, and who keeps his marks in the other is seen only there. Our own mark in the data
-    alone is not enough."""
-    dataset = live.dataset if isinstance(live, TableState) else None
-    data = dataset.owner if isinstance(dataset, DatasetState) else None
-    if data is not None and data != us and live.marks.owner in (None, us):
-        return data
-    return live.marks.owner
+def data_owner(us: str, live: NamespaceState | TableState) -> str | None:
+    """For what changes the data: one dataset may be in two catalogs, and be another's though the entry is ours."""
+    data = _mark_in_data(live)
+    return data if data is not None and live.marks.owner == us else entry_owner(us, live)
+
+
+def _mark_in_data(live: NamespaceState | TableState) -> str | None:
+    if not isinstance(live, TableState):
+        return None
+    return live.dataset.owner if isinstance(live.dataset, DatasetState) else live.marked_by
 
 
 def delete_block(context: Context, marks: Marks) -> Block | None:

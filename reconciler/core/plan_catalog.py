@@ -9,7 +9,7 @@ from types import MappingProxyType
 from reconciler.core.draft import Block, Context, Draft, Drafter, parent_block
 from reconciler.core.globs import matcher
 from reconciler.core.options import PlanOptions
-from reconciler.core.ownership import owner_of, standing
+from reconciler.core.ownership import data_owner, standing
 from reconciler.core.plan_deletes import (
     Removal,
     hold_back_over_threshold,
@@ -270,7 +270,7 @@ class _Planner:
         """As declared, but not ours: listed, not touched."""
         if d.drafts or not isinstance(found, Present):
             return
-        owner = owner_of(self.context, found.state)
+        owner = data_owner(self.context.owner, found.state)
         if owner != self.context.owner:
             key = ObjectKey(self.spec.name, ident, kind)
             self.plan.unowned.append(key)

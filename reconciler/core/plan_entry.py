@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from reconciler.core.applied import expected_applied
 from reconciler.core.diff_properties import MapDiff, diff_map, ignored_paths
 from reconciler.core.draft import Block, Drafter
-from reconciler.core.ownership import Standing, owner_of, standing
+from reconciler.core.ownership import Standing, entry_owner, standing
 from reconciler.core.plan_index import wanted_indexes, with_live_names
 from reconciler.core.text import changed_keys
 from reconciler.core.uris import place_of
@@ -36,7 +36,7 @@ class Pending:
 def plan_entry(
     d: Drafter, want: DesiredTable, live: TableState, holds: bool, renamed: Ident | None
 ) -> tuple[Standing, Pending | None]:
-    where, held = standing(d.context, _owner(d, want, live))
+    where, held = standing(d.context, entry_owner(d.context.owner, live))
     d.block = d.block or held
     ours = live.marks.applied if where == "owned" else ()
     nothing = MapDiff({}, (), ())
@@ -62,12 +62,6 @@ def plan_entry(
     return where, None
 
 
-def _owner(d: Drafter, want: DesiredTable, live: TableState) -> str | None:
-    """A copy that was not marked yet has the mark of what it was copied from."""
-    origin = d.context.snapshot.origins.get(want.ident)
-    return live.marks.owner if origin is not None and origin.copied else owner_of(d.context, live)
-
-
 def _marks(d: Drafter, want: DesiredTable, live: TableState, where: Standing, marks: Marks, replaces: bool) -> None:
     """The properties cannot be changed here and now: our marks do not wait for them, and name only keys that we set."""
     if where == "adopting":
@@ -88,7 +82,7 @@ def _adopt(d: Drafter, want: DesiredTable, live: TableState, marks: Marks) -> No
     if isinstance(live.dataset, DatasetState):
         want = with_live_names(want, live.dataset.indexes)
     change = AdoptTable(want.ident, marks, expected_applied(want), wanted_indexes(want))
-    owner = _owner(d, want, live)
+    owner = entry_owner(d.context.owner, live)
     reason = f"taken from {owner}" if owner else "nobody owned it"
     if not d.propose(change, "metadata", reason, {"marks": marks_json(live.marks)}):
         d.block = Block("", "it is not ours, and cannot be taken over", "unsupported")

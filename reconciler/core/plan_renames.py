@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Mapping
 
 from reconciler.core.draft import Block, Context
-from reconciler.core.ownership import owner_of, standing
+from reconciler.core.ownership import entry_owner, standing
 from reconciler.core.world import World
 from reconciler.model.desired import DesiredNamespace
 from reconciler.model.ident import Ident, dotted, is_below
@@ -80,5 +80,5 @@ def _movable(context: Context, found: Present | Unreadable, declared: bool) -> b
     """Ours, or to be taken in this plan."""
     if isinstance(found, Unreadable):
         return False
-    where, _ = standing(context, owner_of(context, found.state))
+    where, _ = standing(context, entry_owner(context.owner, found.state))
     return where == "owned" or (where == "adopting" and declared)

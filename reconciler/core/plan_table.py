@@ -9,7 +9,7 @@ from reconciler.core.diff_properties import diff_map, ignored_paths
 from reconciler.core.diff_schema import Ignored, ignore_rule
 from reconciler.core.draft import Block, Context, Drafter
 from reconciler.core.fields import Fields, plain
-from reconciler.core.ownership import Standing, standing
+from reconciler.core.ownership import Standing, data_owner, standing
 from reconciler.core.plan_data import plan_data
 from reconciler.core.plan_dataset import plan_dataset
 from reconciler.core.plan_entry import Pending, plan_entry
@@ -129,6 +129,24 @@ def _new_entry(context: Context, want: DesiredTable, holds: bool, location: str 
 def _dataset(d: Drafter, want: DesiredTable, where: Standing) -> None:
     if not isinstance(d.now, Present):
         return
+    held = None
+    if where == "owned":
+        where, held = standing(d.context, _whose_data(d, want))
+    if held is None or d.block is not None:
+        _steps_of_data(d, want, where)
+        return
+    d.block, before = held, d.now
+    _steps_of_data(d, want, where)
+    d.block, d.now = None, before  # What the entry shows goes on from the data as it is.
+
+
+def _whose_data(d: Drafter, want: DesiredTable) -> str | None:
+    """A copy that was not marked yet has the mark of what it was copied from."""
+    origin = d.context.snapshot.origins.get(want.ident)
+    return d.table.marks.owner if origin is not None and origin.copied else data_owner(d.context.owner, d.table)
+
+
+def _steps_of_data(d: Drafter, want: DesiredTable, where: Standing) -> None:
     if want.migration is not None and not plan_migration(d, want, want.migration):
         return
     if isinstance(d.table.dataset, DatasetState):

@@ -17,7 +17,7 @@ from reconciler.model.desired import Desired, DesiredTable
 from reconciler.model.diagnostic import Diagnostic
 from reconciler.model.ident import Ident, ObjectKey, dotted
 from reconciler.model.observed import Detached, Present, Snapshot, Unreadable
-from reconciler.model.state import UNKNOWN, TableState
+from reconciler.model.state import UNKNOWN, DatasetState, TableState
 
 Found = Present | Detached | Unreadable | None
 Followers = Mapping[ObjectKey, ObjectKey]
@@ -57,7 +57,10 @@ def left_to_others(desired: Desired, snapshots: Mapping[str, Snapshot], follows:
         for ident in (key.ident, desired.tables[key.catalog][key.ident].renamed_from or key.ident):
             found = snapshots[key.catalog].tables.get(ident)
             if isinstance(found, Present) and isinstance(found.state, TableState):
-                hidden.setdefault(key.catalog, {})[ident] = Present(replace(found.state, dataset=UNKNOWN))
+                dataset = found.state.dataset
+                owner = dataset.owner if isinstance(dataset, DatasetState) else None
+                left = replace(found.state, dataset=UNKNOWN, marked_by=owner)
+                hidden.setdefault(key.catalog, {})[ident] = Present(left)
     out = dict(snapshots)
     for name, tables in hidden.items():
         out[name] = replace(out[name], tables={**out[name].tables, **tables})

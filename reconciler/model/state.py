@@ -125,3 +125,5 @@ class TableState:
     place: str | None = field(default=None, compare=False, repr=False)
     """Which dataset it is, whatever the spelling of `location`: two catalogs may show one dataset under two names.
     Never compared, never part of a fingerprint."""
+    marked_by: str | None = field(default=None, compare=False, repr=False)
+    """Whose mark is in a dataset that is left to another catalog. Never compared, never part of a fingerprint."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from reconciler import app
 from reconciler.app_lease import refusal, turn_to_write
 from reconciler.core.maintenance import skipped
-from reconciler.core.ownership import owner_seen_by
+from reconciler.core.ownership import data_owner
 from reconciler.core.uris import place_of
 from reconciler.engine.lease_keeper import Keeper, LeaseRefused, LeaseUnavailable
 from reconciler.model.desired import Desired, DesiredTable
@@ -91,7 +91,7 @@ def _table(table: Declared, desired: Desired, now: float, first: dict[str, Desir
     if found is None:
         return _Table(want, error=table.problem) if table.problem else _Table(want, held=skipped(DECLARED_ONLY))
     us = desired.catalogs[want.catalog].management.owner
-    owner = owner_seen_by(us, found.state)
+    owner = data_owner(us, found.state)
     if owner != us:
         whose = f"it belongs to {owner}" if owner else "nobody owns it: `apply --adopt` takes it"
         return _Table(want, held=skipped(f"{whose}; only tables of {us} are changed"))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from reconciler import app
 from reconciler.core.globs import matcher
-from reconciler.core.ownership import owner_seen_by
+from reconciler.core.ownership import data_owner
 from reconciler.core.planner import summarize
 from reconciler.model.desired import CatalogSpec
 from reconciler.model.diagnostic import Diagnostic, has_errors
@@ -42,8 +42,8 @@ def _catalog(spec: CatalogSpec, snapshot: Snapshot, made: Plan, targets: tuple[s
     steps = [s for s in made.steps if s.catalog == spec.name]
     us = spec.management.owner
     seen = [(k, i, s) for k, i, s in _states(snapshot) if selected(i)]
-    ours = [(k, i, s) for k, i, s in seen if owner_seen_by(us, s) == us]
-    others = [(ObjectKey(spec.name, i, k), who) for k, i, s in seen if (who := owner_seen_by(us, s)) != us]
+    ours = [(k, i, s) for k, i, s in seen if data_owner(us, s) == us]
+    others = [(ObjectKey(spec.name, i, k), who) for k, i, s in seen if (who := data_owner(us, s)) != us]
     applied = [(ObjectKey(spec.name, i, k), by) for k, i, s in ours if (by := _applied_by(s)) is not None]
     return CatalogStatus(
         spec.name,

@@ -308,6 +308,19 @@ def test_a_table_whose_data_is_somebody_elses_is_theirs() -> None:
     assert taken.steps[0].reason == "taken from them"
 
 
+def test_our_entry_of_somebody_elses_data_is_ours_to_change() -> None:
+    """One dataset in two catalogs: the columns are theirs, what our catalog says of them is ours."""
+    found = Present(TableState("s3://lake/a/t", {}, US, DatasetState(ID, owner="them"), ()))
+    mixed = plan(GLUE, table(TWO, properties={"p": "1"}), found)
+    steps = [(s.change.__class__.__name__, s.verdict, s.blocked_by) for s in mixed.steps]
+    assert steps == [
+        ("UpdateTable", "allowed", None), ("AddColumns", "blocked", "foreign_owner"), ("SyncColumns", "allowed", None),
+    ]  # fmt: skip
+    shown = mixed.steps[2].change
+    assert isinstance(shown, SyncColumns)
+    assert shown.columns == GLUE.columns_of(ID), "those that are there"
+
+
 def test_our_mark_in_the_data_alone_does_not_make_a_table_ours() -> None:
     found = Present(TableState("s3://lake/a/t", {}, Marks(), DatasetState(ID, owner="us"), GLUE.columns_of(ID)))
     assert {s.blocked_by for s in plan(GLUE, table(TWO), found).steps} == {"adopt"}

@@ -54,3 +54,29 @@ def test_rows_come_from_one_source() -> None:
             plan_of("/lake/t", "/lake/t", data=data)
         assert [d.code for d in refused.value.diagnostics] == ["P103"]
     assert plan_of("/lake/t", "/lake/t", data=(one, one)) == [("a", "add_columns")], "no source was looked at here"
+
+
+def steps_of_two(entry: str | None, data: str | None, options: PlanOptions) -> list[tuple[str, str, str, str | None]]:
+    """Catalogs a and b of ours with one dataset, whose mark is `data`; b's entry has the mark `entry`."""
+    catalogs = {name: CatalogSpec(name, "memory", {}, Management(owner="us"), HERE) for name in "ab"}
+    tables = {name: {("t",): DesiredTable(name, ("t",), HERE, {"p": "1"}, fields=WANTED[:1])} for name in "ab"}
+    dataset = DatasetState(WANTED[:1], owner=data)
+    marks = {"a": Marks("us"), "b": Marks(entry)}
+    snapshots = {n: Snapshot({}, {("t",): Present(TableState("/lake/t", {}, marks[n], dataset))}) for n in "ab"}
+    plan = make_plan(Desired(catalogs, {}, tables), snapshots, dict.fromkeys("ab", MemoryCapabilities()), options)
+    return [(s.catalog, s.action, s.verdict, s.blocked_by) for s in plan.steps]
+
+
+def test_whose_the_data_is_counts_for_an_entry_that_follows() -> None:
+    """Its adoption writes into the data."""
+    ours = ("a", "update_table", "allowed", None)
+    blocked = ("b", "update_table", "blocked", "foreign_owner")
+    assert steps_of_two(None, "them", PlanOptions(adopt=True)) == [ours, blocked]
+    taken = steps_of_two(None, "them", PlanOptions(take_over=frozenset({"them"})))
+    assert ("b", "adopt", "allowed", None) in taken
+    assert ("b", "adopt", "allowed", None) in steps_of_two(None, "us", PlanOptions(adopt=True))
+
+
+def test_an_entry_of_ours_is_ours_whosever_the_data_is() -> None:
+    both = [("a", "update_table", "allowed", None), ("b", "update_table", "allowed", None)]
+    assert steps_of_two("us", "them", PlanOptions()) == both
