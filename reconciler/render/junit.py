@@ -17,7 +17,7 @@ from reconciler.render.junit_xml import Case, Suite, Verdict, junit_xml
 from reconciler.render.ran import FINE, WORDS, Ran, Run
 from reconciler.render.safe_text import bounded
 from reconciler.render.step_details import details
-from reconciler.render.text import diagnostics_text
+from reconciler.render.text import NOT_APPLIED, diagnostics_text
 
 _ORPHANED = "ours, but in no manifest"
 
@@ -47,8 +47,9 @@ def plan_junit(plan: Plan, drift: bool = False) -> str:
     names = sorted({*plan.catalogs, *(s.catalog for s in plan.steps), *(k.catalog for k in plan.left_out)})
     suites = [Suite(name, _catalog(plan, name, drift)) for name in names]
     general = [_finding(f, f.code) for f in plan.findings if f.key is None or f.key.catalog not in names]
-    threshold = next((s.reason for s in plan.steps if s.blocked_by == THRESHOLD), None)
-    general += [Case("thresholds", "failure", threshold)] if threshold is not None else []
+    if plan.refused is not None:
+        by = "thresholds" if any(s.blocked_by == THRESHOLD for s in plan.steps) else "policy"
+        general.append(Case(by, "failure", plan.refused, NOT_APPLIED))
     suites += [Suite("plan", general)] if general else []
     return junit_xml("reconciler drift" if drift else "reconciler plan", suites or [Suite("plan", [Case("plan")])])
 

@@ -22,6 +22,7 @@ from reconciler.model.plan import CatalogSummary
 from reconciler.model.run_record import journal_from
 from reconciler.render.junit import diagnostics_junit, plan_junit, run_junit
 from reconciler.render.ran import run_of_report, runs_of_journal
+from reconciler.render.text import NOT_APPLIED
 
 KEY = ObjectKey("lake", ("n", "t"), "Table")
 VERDICTS = ("failure", "error", "skipped")
@@ -123,11 +124,17 @@ def test_a_threshold_refuses_the_plan_as_a_whole(name: str) -> None:
         cases = checked(text)
         assert cases["plan/thresholds"] == "failure"
         (case,) = tree.fromstring(text.encode()).iterfind(".//testsuite[@name='plan']/testcase/failure")
-        assert case.attrib["message"] == refused.refused
+        assert (case.attrib["message"], case.text) == (refused.refused, NOT_APPLIED)
         held = [s for s in refused.steps if s.blocked_by == "threshold"]
         assert [cases[f"lake/table {'.'.join(s.change.ident)}"] for s in held] == ["failure"] * len(held)
         allowed = {f"lake/table {'.'.join(s.change.ident)}" for s in refused.steps if s.verdict == "allowed"}
         assert {cases[name] for name in allowed} <= {"failure" if drift else "passed"}
+
+
+def test_a_policy_refuses_the_plan_as_a_whole() -> None:
+    text = plan_junit(golden("policy-destructive"))
+    (case,) = tree.fromstring(text.encode()).iterfind(".//testcase[@name='policy']/failure")
+    assert (case.attrib["message"], case.text) == (golden("policy-destructive").refused, NOT_APPLIED)
 
 
 def test_a_plan_within_its_thresholds_has_no_such_case() -> None:
