@@ -28,7 +28,6 @@ def status(request: app.Request, at: Session) -> tuple[FleetStatus, list[Diagnos
     desired = loaded.desired
     names = app.selected(desired, request.catalogs)
     capabilities = app.capabilities_of(desired, names)
-    at.connect_all([desired.catalogs[name] for name in names])
     snapshots = at.observe(desired, names)
     made = app.planned(desired, snapshots, capabilities, request, at)
     wanted = request.options.targets
