@@ -22,15 +22,18 @@ from reconciler.render.text import NOT_APPLIED, diagnostics_text
 _ORPHANED = "ours, but in no manifest"
 
 
-def diagnostics_junit(found: Sequence[Diagnostic], files: Iterable[str] = (), message: str = "") -> str:
-    """A case for each file that was read. `message`: why there is no more to tell than this, as a case of its own."""
+def diagnostics_junit(
+    found: Sequence[Diagnostic], files: Iterable[str] = (), message: str = "", command: str = "validate"
+) -> str:
+    """A case for each file that was read. `message`: why there is no more to tell than this, as a case of its own;
+    `command`: what ran."""
     by_file: dict[str, list[Diagnostic]] = {name: [] for name in files}
     for d in found:
         by_file.setdefault(d.source.file, []).append(d)
     cases = [_file(name, by_file[name]) for name in sorted(by_file)]
     if message:
         cases.append(Case("run", "error", message))
-    return junit_xml("reconciler validate", [Suite("manifests", cases or [Case("no manifest")])])
+    return junit_xml(f"reconciler {command}", [Suite("manifests", cases or [Case("no manifest")])])
 
 
 def _file(name: str, found: Sequence[Diagnostic]) -> Case:

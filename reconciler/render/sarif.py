@@ -43,10 +43,10 @@ class _Told:
     waiver: Waiver | None = None
 
 
-def diagnostics_sarif(found: Sequence[Diagnostic], titles: Titles, message: str = "") -> str:
-    """`message`: why the run ended with nothing else to tell."""
+def diagnostics_sarif(found: Sequence[Diagnostic], titles: Titles, message: str = "", command: str = "validate") -> str:
+    """`message`: why the run ended with nothing else to tell; `command`: what ran."""
     failed = [_note(message, "error")] if message else []
-    return _log("validate", list(map(_diagnostic, found)), titles, failed, done=not message)
+    return _log(command, list(map(_diagnostic, found)), titles, failed, done=not message)
 
 
 def plan_sarif(plan: Plan, titles: Titles, warnings: Sequence[Diagnostic] = (), drift: bool = False) -> str:

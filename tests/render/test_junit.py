@@ -142,6 +142,16 @@ def test_a_plan_within_its_thresholds_has_no_such_case() -> None:
     assert not [c for c in checked(plan_junit(plan([blocked(1, "x")]))) if c.startswith("plan/")], "one step, not all"
 
 
+@pytest.mark.parametrize("command", ["validate", "plan", "drift"])
+def test_a_run_that_failed_is_named_after_its_command(tmp_path: Path, command: str) -> None:
+    write(tmp_path, catalog(), namespace("n", spec="{propertys: {}}"))
+    run = reconciler(tmp_path, command, "m.yaml", "--format", "junit")
+    assert run.code == 1
+    assert tree.fromstring(run.out.encode()).attrib["name"] == f"reconciler {command}"
+    log = reconciler(tmp_path, command, "m.yaml", "--format", "sarif").json
+    assert log["runs"][0]["automationDetails"] == {"id": f"reconciler/{command}/"}
+
+
 def test_what_apply_makes_of_it(tmp_path: Path) -> None:
     write(tmp_path, catalog(), namespace("n"), *(table("n", f"t{i}") for i in range(12)))
     assert reconciler(tmp_path, "apply", "m.yaml", "--yes").code == 0
