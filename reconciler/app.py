@@ -135,7 +135,6 @@ def plan(request: Request, at: Session) -> tuple[Plan, list[Diagnostic]]:
     if request.options.prune and (nowhere := scope_problems(desired, names)):
         raise Failure("--prune has nothing to look through", nowhere)
     capabilities = capabilities_of(desired, names)
-    at.connect_all([desired.catalogs[name] for name in names])
     made = planned(desired, at.observe(desired, names), capabilities, request, at)
     return made, loaded.diagnostics
 

@@ -42,6 +42,8 @@ class Failure(Exception):
     outcome: Outcome = "failed"
     exit_code: int | None = None
     """When it is another than that of the outcome."""
+    others: tuple[str, ...] = ()
+    """Of several catalogs those with which nothing is wrong."""
 
     def __init__(self, message: str, diagnostics: Sequence[Diagnostic] = ()) -> None:
         super().__init__(message)
@@ -129,6 +131,11 @@ class Session:
 
     def connect_all(self, specs: Sequence[CatalogSpec]) -> None:
         """Side by side. What is missing for any of them is told at once, before the first is opened."""
+        self._resolve_all(specs)
+        by_name = {spec.name: spec for spec in specs}
+        self.side_by_side(lambda name: self.connect(by_name[name]), [*by_name])
+
+    def _resolve_all(self, specs: Sequence[CatalogSpec]) -> None:
         failed: dict[str, list[Diagnostic]] = {}
         for spec in specs:
             try:
@@ -139,9 +146,9 @@ class Session:
                 failed[spec.name] = failure.diagnostics
         if failed:
             names = f"catalog {next(iter(failed))}" if len(failed) == 1 else f"the catalogs {', '.join(failed)}"
-            raise Failure(f"{names} cannot be opened", [d for found in failed.values() for d in found])
-        by_name = {spec.name: spec for spec in specs}
-        self.side_by_side(lambda name: self.connect(by_name[name]), [*by_name])
+            told = Failure(f"{names} cannot be opened", [d for found in failed.values() for d in found])
+            told.others = tuple(spec.name for spec in specs if spec.name not in failed)
+            raise told
 
     def resolved(self, spec: CatalogSpec) -> tuple[dict[str, str], frozenset[str]]:
         """The keys to open it with, and which of their values are secret. Raises Failure."""
@@ -172,10 +179,20 @@ class Session:
         return options
 
     def observe(self, desired: Desired, names: Sequence[str]) -> dict[str, Snapshot]:
-        """The catalogs side by side. All or nothing: a plan on some of them would be half a truth."""
+        """Opens the catalogs and reads them, side by side. All or nothing: a plan on some of them would be half a
+        truth; the error says how to ask for the others."""
         from reconciler.core.planner import scope_of
+        from reconciler.engine.way_around import way_around
 
-        return self.side_by_side(lambda name: self.look(name, scope_of(desired, name)), names)
+        def read(name: str) -> Snapshot:
+            self.connect(desired.catalogs[name])
+            return self.look(name, scope_of(desired, name))
+
+        try:
+            self._resolve_all([desired.catalogs[name] for name in names])
+            return self.side_by_side(read, names)
+        except Failure as failure:
+            raise Failure(failure.message + way_around(failure.others), failure.diagnostics) from failure
 
     def look(self, name: str, scope: Scope) -> Snapshot:
         return self.seen_through(self.catalogs[name], name, scope)
@@ -190,11 +207,25 @@ class Session:
             raise self._unreachable(name, error) from error
 
     def side_by_side(self, action: Callable[[str], T], names: Sequence[str]) -> dict[str, T]:
+        """All are waited for, so that everything that is wrong is told at once. Raises Failure."""
         pool = ThreadPoolExecutor(max(1, min(16, len(names))), thread_name_prefix="catalog")
+        done: dict[str, T] = {}
+        failed: list[Failure] = []
         try:
-            return dict(zip(names, pool.map(action, names), strict=True))
+            for name, running in [(name, pool.submit(action, name)) for name in names]:
+                try:
+                    done[name] = running.result()
+                except Failure as failure:
+                    failed.append(failure)
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
+        if not failed:
+            return done
+        told = failed[0]
+        if len(failed) > 1:
+            told = Failure("; ".join(f.message for f in failed), [d for f in failed for d in f.diagnostics])
+        told.others = tuple(done)
+        raise told
 
     def _unreachable(self, name: str, error: CatalogError) -> Failure:
         from reconciler.engine.advice import way_to

@@ -85,7 +85,7 @@ def _applied(args: argparse.Namespace, out: Output, file: ReportFile) -> Report:
     if not args.yes and made.refused is None and any(s.verdict == "allowed" for s in made.steps):
         if args.format != "text":
             out.say(text.plan_text(shown).rstrip("\n"))
-        confirm(shown, out)
+        confirm(shown, out, summary=args.format == "text" and out.width is None)
     if args.plan is not None and made.refused is None:
         app_saved.connect_for(made, Path(args.plan), out.session, trusted)
     journal = Path(args.journal) if args.journal else None

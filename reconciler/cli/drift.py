@@ -15,7 +15,7 @@ from reconciler.render import text
 def run(args: argparse.Namespace, out: Output) -> int:
     refuse_clashes(args)
     out.ending.claim(args)
-    with documented(args.format, out):
+    with documented(args.format, out, args.command):
         made = planned(args, out)
     out.made(made)
     out.result(plan_as(made, args.format, out, text.DRIFT))

@@ -122,14 +122,14 @@ def diagnostics_as(found: Sequence[Diagnostic], documents: int, how: str, files:
 
 
 @contextmanager
-def documented(how: str, out: Output) -> Iterator[None]:
+def documented(how: str, out: Output, command: str) -> Iterator[None]:
     """A plan that could not be made leaves a document too, with the diagnostics: CI uploads it either way."""
     try:
         yield
     except app.Failure as error:
         if how in PLAN_DOCUMENTS:
             found = [out.cleaned(d) for d in error.diagnostics]
-            out.result(_document(found, how, message=out.redactor.text(error.message)))
+            out.result(_document(found, how, message=out.redactor.text(error.message), command=command))
         raise
 
 
@@ -139,6 +139,7 @@ def _document(
     documents: int | None = None,
     files: Iterable[str] = (),
     message: str = "",
+    command: str = "validate",
 ) -> str:
     """`message`: why there is no plan."""
     if how == "markdown":
@@ -152,10 +153,10 @@ def _document(
     if how == "sarif":
         from reconciler.render.sarif import diagnostics_sarif
 
-        return diagnostics_sarif(found, app.code_titles(), message)
+        return diagnostics_sarif(found, app.code_titles(), message, command)
     from reconciler.render.junit import diagnostics_junit
 
-    return diagnostics_junit(found, files, message)
+    return diagnostics_junit(found, files, message, command)
 
 
 def files_of(desired: Desired) -> set[str]:

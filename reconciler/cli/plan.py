@@ -15,7 +15,7 @@ from reconciler.render import as_json
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    with documented(args.format, out):
+    with documented(args.format, out, args.command):
         refuse_clashes(args)
         made = planned(args, out)
         out.made(made)

@@ -10,6 +10,7 @@ from reconciler import __version__
 from reconciler.core.draft import Draft
 from reconciler.core.errors import InternalError, PlanError
 from reconciler.core.goal import unmet, unshown
+from reconciler.core.live_counts import live_counts
 from reconciler.core.options import PlanOptions
 from reconciler.core.order import number
 from reconciler.core.plan_catalog import CatalogPlan, plan_catalog
@@ -19,14 +20,14 @@ from reconciler.core.policy import judge_plan
 from reconciler.core.selection import left_out, selected_in
 from reconciler.core.shared import declared_twice, followers, in_turn, left_to_others
 from reconciler.core.simulate import check
-from reconciler.model.capabilities import Capabilities, is_container
+from reconciler.model.capabilities import Capabilities
 from reconciler.model.change import catalogs_read
 from reconciler.model.codec import canonical
 from reconciler.model.collector import collection_paused
 from reconciler.model.desired import CatalogSpec, Desired, DesiredObject
 from reconciler.model.diagnostic import Diagnostic
 from reconciler.model.ident import Ident, ObjectKey, dotted, parent
-from reconciler.model.observed import Detached, Present, Scope, Snapshot, Unreadable
+from reconciler.model.observed import Present, Scope, Snapshot, Unreadable
 from reconciler.model.plan import CatalogSummary, Json, Plan, Step, Summary
 from reconciler.model.plan_json import plan_to_json
 from reconciler.model.state import DatasetState, TableState
@@ -157,8 +158,8 @@ def _catalog(spec: CatalogSpec, snapshot: Snapshot, plan: CatalogPlan, capabilit
     for where in (snapshot.namespaces, snapshot.tables):
         unread = {i: f for i, f in where.items() if isinstance(f, Unreadable) and not f.foreign and i not in told}
         problems += [f"{dotted(i)} cannot be read: {f.message}" for i, f in unread.items()]
-    tables = sum(1 for f in snapshot.tables.values() if not isinstance(f, Detached)) + snapshot.left_out.tables
-    namespaces = sum(1 for i, f in snapshot.namespaces.items() if not is_container(capabilities.ident_problem, i, f))
+    namespaces, tables = live_counts(snapshot, capabilities)
+    tables += snapshot.left_out.tables
     said = tuple(sorted(set(problems)))
     return CatalogSummary(spec.type, not problems, namespaces, tables, _written(spec), said, tuple(plan.stale))
 

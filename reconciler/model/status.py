@@ -39,6 +39,11 @@ class CatalogStatus:
     """Of every object of ours that says so."""
     others: tuple[tuple[ObjectKey, str | None], ...] = ()
     """What is live and not ours, with its owner; None when it has none."""
+    left_out: tuple[ObjectKey, ...] = ()
+    """Declared objects that --target leaves out. All figures are of what it selects; the next two of what is live
+    besides."""
+    left_out_namespaces: int = 0
+    left_out_tables: int = 0
 
     @property
     def last(self) -> AppliedBy | None:
@@ -67,6 +72,10 @@ class CatalogStatus:
             "orphans": [_object(key) for key in self.orphans],
             "unowned": [_object(key) for key in self.unowned],
             "others": [{"object": _object(key), "owner": owner} for key, owner in self.others],
+            "left_out": {
+                "live": {"namespaces": self.left_out_namespaces, "tables": self.left_out_tables},
+                "declared": [_object(key) for key in self.left_out],
+            },
             "last_applied": self.last.to_json() if self.last is not None else None,
             "applied": [{"object": _object(key), **by.to_json()} for key, by in self.applied],
         }

@@ -28,26 +28,35 @@ def _width(char: str) -> int:
 
 
 def aligned(lines: Sequence[str]) -> Iterator[str]:
-    """The values of neighbouring lines about one kind of thing begin in one column."""
+    """The values of neighbouring lines about one kind of thing begin in one column: types in one, and what is said
+    about them in another, for a column's comment stands beneath its type."""
     for kind, group in groupby(lines, _kind):
-        these = [(line[: line.label] if isinstance(line, Line) else "", line) for line in group]
-        most = max((n for n in (width(label) for label, _ in these) if n <= WIDEST_LABEL), default=0)
-        for label, line in these:
-            room = " " * (most - width(label))
-            if kind is None:
-                yield line
-            elif line[len(label)] == ":":
+        these = list(group)
+        if kind is None:
+            yield from these
+            continue
+        pairs = [(line[: line.label], line) for line in these if isinstance(line, Line)]
+        most = {between: _widest(pairs, between) for between in {line[len(label)] for label, line in pairs}}
+        for label, line in pairs:
+            between = line[len(label)]
+            room = " " * (most[between] - width(label))
+            if between == ":":
                 yield f"{label}:{room}{line[len(label) + 1 :]}"
             else:
                 yield f"{label}{room}{line[len(label) :]}"
 
 
-def _kind(line: str) -> tuple[str, str] | None:
-    """What stands between label and value, and the word that says what the label is a name of (`column`, `index`)."""
+def _widest(pairs: Sequence[tuple[str, str]], between: str) -> int:
+    widths = (width(label) for label, line in pairs if line[len(label)] == between)
+    return max((n for n in widths if n <= WIDEST_LABEL), default=0)
+
+
+def _kind(line: str) -> str | None:
+    """The word that says what the label is a name of (`column`, `index`); None of a line without a label."""
     if not isinstance(line, Line):
         return None
     words = line[2 : line.label].split(" ", 1)
-    return line[line.label], words[0] if len(words) > 1 else ""
+    return words[0] if len(words) > 1 else ""
 
 
 def wrapped(line: str, columns: int | None) -> Iterator[str]:

@@ -17,20 +17,23 @@ from reconciler.render.junit_xml import Case, Suite, Verdict, junit_xml
 from reconciler.render.ran import FINE, WORDS, Ran, Run
 from reconciler.render.safe_text import bounded
 from reconciler.render.step_details import details
-from reconciler.render.text import diagnostics_text
+from reconciler.render.text import NOT_APPLIED, diagnostics_text
 
 _ORPHANED = "ours, but in no manifest"
 
 
-def diagnostics_junit(found: Sequence[Diagnostic], files: Iterable[str] = (), message: str = "") -> str:
-    """A case for each file that was read. `message`: why there is no more to tell than this, as a case of its own."""
+def diagnostics_junit(
+    found: Sequence[Diagnostic], files: Iterable[str] = (), message: str = "", command: str = "validate"
+) -> str:
+    """A case for each file that was read. `message`: why there is no more to tell than this, as a case of its own;
+    `command`: what ran."""
     by_file: dict[str, list[Diagnostic]] = {name: [] for name in files}
     for d in found:
         by_file.setdefault(d.source.file, []).append(d)
     cases = [_file(name, by_file[name]) for name in sorted(by_file)]
     if message:
         cases.append(Case("run", "error", message))
-    return junit_xml("reconciler validate", [Suite("manifests", cases or [Case("no manifest")])])
+    return junit_xml(f"reconciler {command}", [Suite("manifests", cases or [Case("no manifest")])])
 
 
 def _file(name: str, found: Sequence[Diagnostic]) -> Case:
@@ -47,8 +50,9 @@ def plan_junit(plan: Plan, drift: bool = False) -> str:
     names = sorted({*plan.catalogs, *(s.catalog for s in plan.steps), *(k.catalog for k in plan.left_out)})
     suites = [Suite(name, _catalog(plan, name, drift)) for name in names]
     general = [_finding(f, f.code) for f in plan.findings if f.key is None or f.key.catalog not in names]
-    threshold = next((s.reason for s in plan.steps if s.blocked_by == THRESHOLD), None)
-    general += [Case("thresholds", "failure", threshold)] if threshold is not None else []
+    if plan.refused is not None:
+        by = "thresholds" if any(s.blocked_by == THRESHOLD for s in plan.steps) else "policy"
+        general.append(Case(by, "failure", plan.refused, NOT_APPLIED))
     suites += [Suite("plan", general)] if general else []
     return junit_xml("reconciler drift" if drift else "reconciler plan", suites or [Suite("plan", [Case("plan")])])
 

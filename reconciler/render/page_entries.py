@@ -15,7 +15,7 @@ from reconciler.model.plan import Json, Plan, Step
 from reconciler.render.page_plain import Entry
 from reconciler.render.plan_graph import style_of
 from reconciler.render.safe_text import LONGEST_TYPE, bounded, safe
-from reconciler.render.step_diff import Section, sections
+from reconciler.render.step_diff import Line, Section, sections
 from reconciler.render.text import STALE, symbol_of
 
 _LONGEST_VALUE = 2000
@@ -99,9 +99,13 @@ def _step(step: Step, policies: Mapping[ObjectKey, list[Finding]]) -> Entry:
 
 
 def _section(section: Section) -> Json:
-    longest = LONGEST_TYPE if section.title.startswith("Columns") else _LONGEST_VALUE
-    return [_text(section.title), [[_text(x.name), _value(x.before, longest), _value(x.after, longest)]
+    types = section.title.startswith("Columns")
+    return [_text(section.title), [_line(x, LONGEST_TYPE if types and not x.note else _LONGEST_VALUE)
                                    for x in section.lines]]  # fmt: skip
+
+
+def _line(line: Line, longest: int) -> Json:
+    return [_text(line.name), _value(line.before, longest), _value(line.after, longest)]
 
 
 def _policy(finding: Finding) -> str:

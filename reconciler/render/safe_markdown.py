@@ -8,7 +8,7 @@ code. So what is not ours stands in a code span, or is a word in which there is 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from reconciler.render.safe_text import LONGEST, bounded, safe
 
@@ -65,16 +65,31 @@ def _parts(text: str) -> Iterator[str]:
 
 
 def _words(text: str) -> Iterator[str]:
-    """Neighbours that are not plain share a span; the punctuation after them stays outside."""
+    """Neighbours that are not plain share a span; the punctuation after them stays outside. What stands in brackets
+    stays together, plain words in it too: it is YAML to be copied."""
     odd: list[str] = []
-    for word in text.split():
-        if _WORD.fullmatch(word) and not _TRAP.search(word):
+    words = text.split()
+    inside = _bracketed(words)
+    for number, word in enumerate(words):
+        if number not in inside and _WORD.fullmatch(word) and not _TRAP.search(word):
             yield from _spanned(odd)
             odd = []
             yield word
         else:
             odd.append(word)
     yield from _spanned(odd)
+
+
+def _bracketed(words: Sequence[str]) -> set[int]:
+    """Those from a `[` or `{` up to where all are closed; one that is never closed opens nothing."""
+    found: set[int] = set()
+    begin, depth = 0, 0
+    for number, word in enumerate(words):
+        begin = begin if depth else number
+        depth = max(0, depth + sum(map(word.count, "[{")) - sum(map(word.count, "]}")))
+        if not depth and begin < number:
+            found.update(range(begin, number + 1))
+    return found
 
 
 def _spanned(words: list[str]) -> Iterator[str]:

@@ -22,6 +22,7 @@ from reconciler.render.as_json import dumped
 from reconciler.render.ran import FINE, Run
 from reconciler.render.safe_text import bounded, safe
 from reconciler.render.sarif_rules import help_of
+from reconciler.render.text import NOT_APPLIED
 
 MOST_RESULTS = 5000
 """GitHub takes 25,000 and shows 5,000."""
@@ -42,20 +43,21 @@ class _Told:
     waiver: Waiver | None = None
 
 
-def diagnostics_sarif(found: Sequence[Diagnostic], titles: Titles, message: str = "") -> str:
-    """`message`: why the run ended with nothing else to tell."""
+def diagnostics_sarif(found: Sequence[Diagnostic], titles: Titles, message: str = "", command: str = "validate") -> str:
+    """`message`: why the run ended with nothing else to tell; `command`: what ran."""
     failed = [_note(message, "error")] if message else []
-    return _log("validate", list(map(_diagnostic, found)), titles, failed, done=not message)
+    return _log(command, list(map(_diagnostic, found)), titles, failed, done=not message)
 
 
 def plan_sarif(plan: Plan, titles: Titles, warnings: Sequence[Diagnostic] = (), drift: bool = False) -> str:
     told = [*map(_finding, plan.findings), *_held_back(plan.steps), *map(_diagnostic, warnings)]
-    problems = [
+    notes = [_note(f"refused: {plan.refused}. {NOT_APPLIED}", "error")] if plan.refused is not None else []
+    notes += [
         _note(f"the listing of {name} is incomplete: {problem}", "error")
         for name, catalog in sorted(plan.catalogs.items())
         for problem in catalog.problems
     ]
-    return _log("drift" if drift else "plan", told, titles, problems)
+    return _log("drift" if drift else "plan", told, titles, notes)
 
 
 def run_sarif(runs: Sequence[Run]) -> str:

@@ -9,12 +9,14 @@ from reconciler.model.ident import Kind, ObjectKey, dotted
 from reconciler.model.plan import Summary
 from reconciler.model.run_context import AppliedBy
 from reconciler.model.status import CatalogStatus, FleetStatus, Pending
+from reconciler.render.markdown_parts import WHY
 from reconciler.render.safe_markdown import code, header, prose, row
 from reconciler.render.safe_text import bounded, safe
 
 MOST = 20
 """Objects of one kind: this is an overview, `plan` says all of it."""
 _LONGEST_NAME = 100
+_NAMED = 5
 
 
 def status_text(found: FleetStatus) -> str:
@@ -44,7 +46,22 @@ def _facts(c: CatalogStatus) -> Iterator[tuple[str, str]]:
     yield "Live", f"{_count(c.namespaces, 'namespace')}, {_count(c.tables, 'table')}"
     yield "Ours", f"{_count(c.owned_namespaces, 'namespace')}, {_count(c.owned_tables, 'table')}"
     yield "Pending", _summary(c.summary)
+    if left := _left_out(c):
+        yield "Left out", left
     yield "Last applied", "not known" if c.last is None else _who(c.last)
+
+
+def _left_out(c: CatalogStatus) -> str:
+    """By --target. The figures above are without it, and must not be taken for those of the whole catalog."""
+    parts = []
+    if c.left_out:
+        names = [bounded(dotted(k.ident), _LONGEST_NAME) for k in c.left_out[:_NAMED]]
+        names += ["…"] if len(c.left_out) > _NAMED else []
+        parts.append(f"{_count(len(c.left_out), 'declared object')} ({', '.join(names)})")
+    if c.left_out_namespaces or c.left_out_tables:
+        live = f"{_count(c.left_out_namespaces, 'namespace')}, {_count(c.left_out_tables, 'table')}"
+        parts.append(f"live and not in these figures: {live}")
+    return f"by --target: {'; '.join(parts)}" if parts else ""
 
 
 def _summary(s: Summary) -> str:
@@ -54,7 +71,8 @@ def _summary(s: Summary) -> str:
 
 
 def _who(by: AppliedBy) -> str:
-    commit = f", commit {by.commit}" if by.commit else ""
+    commit = f", commit {by.commit.removesuffix('+')}" if by.commit else ""
+    commit += " (with uncommitted changes)" if by.commit and by.commit.endswith("+") else ""
     run = f", {by.run}" if by.run else ""
     return f"{by.at} by {by.by or 'somebody'}{commit}{run}"
 
@@ -121,7 +139,9 @@ def _row(c: CatalogStatus) -> str:
 
 
 def _details(c: CatalogStatus) -> str:
-    out = "" if c.complete else _list(c, "Incomplete", [prose(p) for p in c.problems])
+    left = _left_out(c)
+    out = f"\n**Catalog {code(c.name)}: Left out** {prose(left, WHY)}\n" if left else ""
+    out += "" if c.complete else _list(c, "Incomplete", [prose(p) for p in c.problems])
     for title, lines in _lists(c):
         out += _list(c, title, [prose(line) for line in lines])
     return out

@@ -11,6 +11,7 @@ from reconciler.model.codec import column_from, field_from
 from reconciler.model.ident import dotted
 from reconciler.model.plan import Step
 from reconciler.model.state import Column, Index, Marks
+from reconciler.render.column_notes import notes_of
 from reconciler.render.safe_text import LONGEST, LONGEST_TYPE, bounded, quoted, safe
 
 
@@ -68,11 +69,11 @@ def _dataset(change: c.UpdateDataset, before: Mapping[str, Any]) -> Iterator[str
 def _columns_and_indexes(change: c.Change, before: Mapping[str, Any]) -> Iterator[str]:
     match change:
         case c.CreateDataset():
-            yield from (_column("+ column ", f) for f in change.fields)
+            yield from _new_columns(change.fields)
             yield from _set("config ", change.config, {})
             yield from _set("schema metadata ", change.schema_metadata, {})
         case c.AddColumns() | c.BackfillColumns():
-            yield from (_column("+ column ", f) for f in change.fields)
+            yield from _new_columns(change.fields)
         case c.RewriteColumns():
             found = before.get("columns")
             were = {f["name"]: f for f in found} if isinstance(found, list) else {}
@@ -85,7 +86,7 @@ def _columns_and_indexes(change: c.Change, before: Mapping[str, Any]) -> Iterato
             yield f"{'~' if change.replace else '+'} rows from {change.reads['format']} {safe(place)}"
         case c.MigrateTable():
             yield f"+ rows and indexes of {safe(change.from_catalog)} {safe(dotted(change.from_ident))}"
-            yield from (_column("+ column ", f) for f in change.fields)
+            yield from _new_columns(change.fields)
         case c.AlterColumns():
             old = before.get("columns")
             yield from (_alteration(a, old if isinstance(old, dict) else {}) for a in change.columns)
@@ -141,6 +142,18 @@ def _marks(marks: Marks, old: Mapping[str, Any]) -> Iterator[str]:
         yield from _merge("", {"owner": marks.owner}, old)
     if marks.protect != old.get("protect", False):
         yield "+ protected" if marks.protect else "- protected"
+
+
+def _new_columns(fields: Iterable[Field]) -> Iterator[Line]:
+    """What is said about a column stands beneath it, as a change of it would."""
+    for f in fields:
+        yield _column("+ column ", f)
+        for path, key, value in notes_of(f):
+            yield Line(f"+ column {_name(path)} {_name(key)}", " = ", quoted(value))
+
+
+def _name(text: str) -> str:
+    return safe(bounded(text, LONGEST))
 
 
 def _column(start: str, f: Field) -> Line:

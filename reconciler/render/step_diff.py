@@ -12,6 +12,7 @@ from reconciler.model.codec import column_from, field_from, index_from
 from reconciler.model.ident import dotted
 from reconciler.model.plan import Step
 from reconciler.model.state import Column, Index, Marks
+from reconciler.render.column_notes import notes_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +20,8 @@ class Line:
     name: str
     before: str | None
     after: str | None
+    note: bool = False
+    """What somebody says about a column: among the types, but no type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +75,11 @@ def _parts(change: c.Change, before: Mapping[str, Any]) -> Iterator[Part]:
 def _of_the_dataset(change: c.Change, before: Mapping[str, Any]) -> Iterator[Part]:
     match change:
         case c.CreateDataset():
-            yield COLUMNS, (Line(f.name, None, _column(f)) for f in change.fields)
+            yield COLUMNS, _new_columns(change.fields)
             yield CONFIG, _merged(change.config, {})
             yield METADATA, _merged(change.schema_metadata, {})
         case c.AddColumns() | c.BackfillColumns():
-            yield COLUMNS, (Line(f.name, None, _column(f)) for f in change.fields)
+            yield COLUMNS, _new_columns(change.fields)
         case c.RewriteColumns():
             old = _fields(before)
             yield COLUMNS, (Line(f.name, old.get(f.name), _column(f)) for f in change.fields)
@@ -89,7 +92,7 @@ def _of_the_dataset(change: c.Change, before: Mapping[str, Any]) -> Iterator[Par
             yield ROWS, [Line("rows", old_rows, f"from {change.reads['format']} {place}")]
         case c.MigrateTable():
             yield ROWS, [Line("rows and indexes", None, f"those of {change.from_catalog}:{dotted(change.from_ident)}")]
-            yield COLUMNS, (Line(f.name, None, _column(f)) for f in change.fields)
+            yield COLUMNS, _new_columns(change.fields)
         case c.AlterColumns():
             yield COLUMNS, (_alteration(a, before.get("columns")) for a in change.columns)
         case c.DropColumns():
@@ -99,6 +102,12 @@ def _of_the_dataset(change: c.Change, before: Mapping[str, Any]) -> Iterator[Par
             yield INDEXES, [Line(change.index.name, None, _index(change.index))]
         case c.DropIndex():
             yield INDEXES, [Line(change.name, _index(index_from(before)) if "column" in before else "there", None)]
+
+
+def _new_columns(fields: Iterable[Field]) -> Iterator[Line]:
+    for f in fields:
+        yield Line(f.name, None, _column(f))
+        yield from (Line(f"{path} {key}", None, value, note=True) for path, key, value in notes_of(f))
 
 
 def _map(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:

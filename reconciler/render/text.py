@@ -21,6 +21,8 @@ TOLD = frozenset({"adopt", "rename_table", "rename_namespace"})
 REMOVES = frozenset({"drop_namespace", "deregister_table", "drop_columns", "drop_index"})
 NO_CHANGES, DRIFT = "No changes.", "Drift."
 """How the last line begins when there is nothing to apply, but something to tell."""
+NOT_APPLIED = "An apply of this plan ends with exit code 3 and writes nothing."
+"""Said with the reason: `plan` itself may end with 0, and its counts read as if the rest would be done."""
 STALE = "The catalog shows other columns than the data has; `allow: [replace_table]` replaces the entry"
 _SHOWN = 5
 _COLOURS = {"+": "32", "~": "33", "-": "31", "!": "35", "?": "36"}
@@ -142,7 +144,7 @@ def _left_out(plan: Plan) -> str:
 
 
 def _counts(plan: Plan, title: str) -> str:
-    refused = f"\nRefused: {safe(plan.refused)}" if plan.refused is not None else ""
+    refused = f"\nRefused: {safe(plan.refused)}\n{NOT_APPLIED}" if plan.refused is not None else ""
     if not plan.has_changes:
         return _nothing_to_apply(plan, title) + refused
     s = plan.summary

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 
 from reconciler import app
 from reconciler.core.globs import matcher
+from reconciler.core.live_counts import live_counts
 from reconciler.core.ownership import data_owner
 from reconciler.core.planner import summarize
+from reconciler.model.capabilities import Capabilities
 from reconciler.model.desired import CatalogSpec
 from reconciler.model.diagnostic import Diagnostic, has_errors
 from reconciler.model.ident import Ident, Kind, ObjectKey
@@ -28,17 +30,20 @@ def status(request: app.Request, at: Session) -> tuple[FleetStatus, list[Diagnos
     desired = loaded.desired
     names = app.selected(desired, request.catalogs)
     capabilities = app.capabilities_of(desired, names)
-    at.connect_all([desired.catalogs[name] for name in names])
     snapshots = at.observe(desired, names)
     made = app.planned(desired, snapshots, capabilities, request, at)
     wanted = request.options.targets
-    found = tuple(_catalog(desired.catalogs[n], snapshots[n], made, wanted) for n in names)
+    found = tuple(_catalog(desired.catalogs[n], snapshots[n], made, wanted, capabilities[n]) for n in names)
     return FleetStatus(found), loaded.diagnostics
 
 
-def _catalog(spec: CatalogSpec, snapshot: Snapshot, made: Plan, targets: tuple[str, ...]) -> CatalogStatus:
+def _catalog(
+    spec: CatalogSpec, snapshot: Snapshot, made: Plan, targets: tuple[str, ...], capabilities: Capabilities
+) -> CatalogStatus:
+    """Every figure is of what the targets select: figures of different things must not stand side by side."""
     selected = matcher(targets) if targets else lambda _: True
     summary = made.catalogs[spec.name]
+    namespaces, tables = live_counts(snapshot, capabilities, selected)
     steps = [s for s in made.steps if s.catalog == spec.name]
     us = spec.management.owner
     seen = [(k, i, s) for k, i, s in _states(snapshot) if selected(i)]
@@ -51,8 +56,8 @@ def _catalog(spec: CatalogSpec, snapshot: Snapshot, made: Plan, targets: tuple[s
         spec.management.owner,
         summary.complete,
         summary.problems,
-        summary.namespaces,
-        summary.tables,
+        namespaces,
+        tables,
         sum(1 for kind, _, _ in ours if kind == "Namespace"),
         sum(1 for kind, _, _ in ours if kind == "Table"),
         summarize(tuple(steps)),
@@ -61,6 +66,9 @@ def _catalog(spec: CatalogSpec, snapshot: Snapshot, made: Plan, targets: tuple[s
         tuple(k for k in made.unowned if k.catalog == spec.name),
         tuple(sorted(applied)),
         tuple(sorted(others, key=lambda o: o[0])),
+        tuple(k for k in made.left_out if k.catalog == spec.name),
+        summary.namespaces - namespaces,
+        summary.tables - tables,
     )
 
 

@@ -26,6 +26,16 @@ def test_values_of_one_kind_begin_in_one_column() -> None:
     ]  # fmt: skip
 
 
+def test_what_is_said_about_a_column_does_not_part_the_types() -> None:
+    lines = [
+        Line("+ column n", ": ", "int64"), Line("+ column n comment", " = ", "1"), Line("+ column n pii", " = ", "2"),
+        Line("+ column name", ": ", "string"),
+    ]  # fmt: skip
+    assert list(aligned(lines)) == [
+        "+ column n:    int64", "+ column n comment = 1", "+ column n pii     = 2", "+ column name: string",
+    ]  # fmt: skip
+
+
 def test_one_long_name_does_not_push_the_others_away() -> None:
     long = "+ " + "x" * 100
     assert list(aligned([Line("+ a", " = ", "1"), Line(long, " = ", "2")])) == ["+ a = 1", f"{long} = 2"]

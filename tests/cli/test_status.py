@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
 from pathlib import Path
 
 import lance
@@ -113,6 +115,35 @@ def test_a_target_narrows_it(lake: Path) -> None:
     found = reconciler(lake, "status", "m.yaml", "--target", "a.new", "--format", "json").json["catalogs"]["lake"]
     assert [p["object"]["id"] for p in found["pending"]] == [["a", "new"]]
     assert (found["orphans"], found["owned"]["tables"]) == ([], 0)
+
+
+def test_all_figures_are_of_the_target_and_what_it_leaves_out_is_told(lake: Path) -> None:
+    whole = reconciler(lake, "status", "m.yaml", "--format", "json").json["catalogs"]["lake"]
+    assert whole["left_out"] == {"live": {"namespaces": 0, "tables": 0}, "declared": []}
+    run = reconciler(lake, "status", "m.yaml", "--target", "a.same")
+    assert "  Live:         0 namespaces, 1 table\n  Ours:         0 namespaces, 1 table\n" in run.out
+    left = "by --target: 4 declared objects (a, a.changed, a.new, theirs); live and not in these figures: "
+    assert f"  Left out:     {left}1 namespace, 3 tables\n" in run.out
+    found = reconciler(lake, "status", "m.yaml", "--target", "a.same", "--format", "json").json["catalogs"]["lake"]
+    for kind in ("namespaces", "tables"):
+        assert found["live"][kind] + found["left_out"]["live"][kind] == whole["live"][kind]
+    declared = [".".join(key["id"]) for key in found["left_out"]["declared"]]
+    assert declared == ["a", "a.changed", "a.new", "theirs"]
+    page = reconciler(lake, "status", "m.yaml", "--target", "a.same", "--format", "markdown").out
+    assert "**Catalog `lake`: Left out** by `--target`: 4 declared objects " in page
+    assert "Left out" not in reconciler(lake, "status", "m.yaml").out
+
+
+def test_a_commit_with_changes_says_so_in_words(tmp_path: Path) -> None:
+    write(tmp_path, catalog(), namespace("a"))
+    git = ("git", "-C", str(tmp_path), "-c", "user.name=ada", "-c", "user.email=ada@example.org")
+    for words in (("init", "-q"), ("add", "m.yaml"), ("commit", "-qm", "first")):
+        subprocess.run([*git, *words], check=True)
+    (tmp_path / "m.yaml").write_text((tmp_path / "m.yaml").read_text() + "# more\n")
+    assert reconciler(tmp_path, "apply", "m.yaml", "--yes").code == 0
+    for how in ("text", "markdown"):
+        told = reconciler(tmp_path, "status", "m.yaml", "--format", how).out
+        assert re.search(r"commit `?[0-9a-f]{12}`? \(with uncommitted changes\)", told), told
 
 
 def test_markdown_holds_no_markup_of_others(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import os
 import pty
 import re
 import select
+import shlex
 import struct
 import subprocess
 import termios
@@ -33,12 +34,22 @@ spec:
 """
 
 
-def at_terminal(folder: Path, *arguments: str, answer: str, columns: int = 100, **env: str) -> tuple[int, str]:
-    """The exit code and everything that a person sees."""
+def at_terminal(
+    folder: Path, *arguments: str, answer: str, columns: int = 100, shell: str = "", **env: str
+) -> tuple[int, str]:
+    """The exit code and everything that a person sees. `shell`: a line for the shell instead."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     clean = {k: v for k, v in environment(TERM="xterm", **env).items() if k not in ("COLUMNS", "LINES")}
-    run = subprocess.Popen(command(*arguments), cwd=folder, env=clean, stdin=theirs, stdout=theirs, stderr=theirs)
+    run = subprocess.Popen(
+        shell or command(*arguments),
+        shell=bool(shell),
+        cwd=folder,
+        env=clean,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+    )
     os.close(theirs)
     seen, answered, end = "", False, time.monotonic() + 60
     while time.monotonic() < end:
@@ -85,6 +96,29 @@ def test_what_could_lose_data_takes_the_name_of_the_catalog(folder: Path) -> Non
     assert reconciler(folder, "plan", "m.yaml", "--detailed-exitcode").code == 2
     assert at_terminal(folder, "apply", "m.yaml", answer="lake")[0] == 0
     assert reconciler(folder, "plan", "m.yaml", "--detailed-exitcode").code == 0
+
+
+@pytest.mark.slow
+def test_the_question_says_nothing_twice_and_fits(folder: Path) -> None:
+    names = ", ".join(f"{{name: column_{i}, type: string}}" for i in range(12))
+    (folder / "m.yaml").write_text(CATALOG + TABLE % f", {names}")
+    assert reconciler(folder, "apply", "m.yaml", "--yes").code == 0
+    (folder / "m.yaml").write_text(CATALOG + TABLE % "")
+    _, seen = at_terminal(folder, "apply", "m.yaml", answer="no", NO_COLOR="1", columns=60)
+    assert seen.count("Plan: 0 to create, 1 to update, 0 to delete, 0 blocked.") == 1
+    told = seen[seen.index("Destructive:") : seen.index("Data in catalog")].splitlines()
+    assert len(told) > 2
+    assert max(map(len, told)) <= 60, told
+    assert " ".join(told).endswith("column_3 and 8 more")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["text", "json"])
+def test_a_plan_that_went_into_a_file_is_summed_up_at_the_question(folder: Path, how: str) -> None:
+    """As another format it is shown beside the question, whole; so its last line is there already."""
+    words = " ".join(shlex.quote(word) for word in command("apply", "m.yaml", "--format", how))
+    _, seen = at_terminal(folder, shell=f"{words} > out.txt", answer="no", NO_COLOR="1")
+    assert seen.count("Plan: 1 to create, 0 to update, 0 to delete, 0 blocked.") == 1, seen
 
 
 WITHOUT_A_STEP = {

@@ -53,7 +53,7 @@ def hostile(text: str) -> Plan:
     """The text wherever a name, a value or a message of others can be; with a row after it that nothing may harm."""
     source = Source(text, 7)
     key = ObjectKey("lake", (text, text), "Table")
-    fields = (Field(text, arrow("int64"), False, default=text),)
+    fields = (Field(text, arrow("int64"), False, comment=text, metadata={text: text}, default=text),)
     declared = c.DeclareTable((text, text), {text: text}, Marks(text, True, ()), text)
     steps = (
         step(1, declared, catalog=text, source=source, verdict="blocked", blocked_by=text, reason=text),

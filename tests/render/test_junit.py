@@ -22,6 +22,7 @@ from reconciler.model.plan import CatalogSummary
 from reconciler.model.run_record import journal_from
 from reconciler.render.junit import diagnostics_junit, plan_junit, run_junit
 from reconciler.render.ran import run_of_report, runs_of_journal
+from reconciler.render.text import NOT_APPLIED
 
 KEY = ObjectKey("lake", ("n", "t"), "Table")
 VERDICTS = ("failure", "error", "skipped")
@@ -123,16 +124,32 @@ def test_a_threshold_refuses_the_plan_as_a_whole(name: str) -> None:
         cases = checked(text)
         assert cases["plan/thresholds"] == "failure"
         (case,) = tree.fromstring(text.encode()).iterfind(".//testsuite[@name='plan']/testcase/failure")
-        assert case.attrib["message"] == refused.refused
+        assert (case.attrib["message"], case.text) == (refused.refused, NOT_APPLIED)
         held = [s for s in refused.steps if s.blocked_by == "threshold"]
         assert [cases[f"lake/table {'.'.join(s.change.ident)}"] for s in held] == ["failure"] * len(held)
         allowed = {f"lake/table {'.'.join(s.change.ident)}" for s in refused.steps if s.verdict == "allowed"}
         assert {cases[name] for name in allowed} <= {"failure" if drift else "passed"}
 
 
+def test_a_policy_refuses_the_plan_as_a_whole() -> None:
+    text = plan_junit(golden("policy-destructive"))
+    (case,) = tree.fromstring(text.encode()).iterfind(".//testcase[@name='policy']/failure")
+    assert (case.attrib["message"], case.text) == (golden("policy-destructive").refused, NOT_APPLIED)
+
+
 def test_a_plan_within_its_thresholds_has_no_such_case() -> None:
     assert not [c for c in checked(plan_junit(golden("threshold-raised"))) if c.startswith("plan/")]
     assert not [c for c in checked(plan_junit(plan([blocked(1, "x")]))) if c.startswith("plan/")], "one step, not all"
+
+
+@pytest.mark.parametrize("command", ["validate", "plan", "drift"])
+def test_a_run_that_failed_is_named_after_its_command(tmp_path: Path, command: str) -> None:
+    write(tmp_path, catalog(), namespace("n", spec="{propertys: {}}"))
+    run = reconciler(tmp_path, command, "m.yaml", "--format", "junit")
+    assert run.code == 1
+    assert tree.fromstring(run.out.encode()).attrib["name"] == f"reconciler {command}"
+    log = reconciler(tmp_path, command, "m.yaml", "--format", "sarif").json
+    assert log["runs"][0]["automationDetails"] == {"id": f"reconciler/{command}/"}
 
 
 def test_what_apply_makes_of_it(tmp_path: Path) -> None:

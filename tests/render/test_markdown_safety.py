@@ -197,3 +197,12 @@ def test_what_people_write_reads_as_they_wrote_it() -> None:
         "12 objects would be deleted; `thresholds.deletes` allows 10 `(vision.raw)`: add `allow: [x]`, "
         "or pass `--allow x_y`."
     )
+
+
+def test_yaml_in_a_sentence_is_one_span_that_can_be_copied() -> None:
+    """What is opened and never closed takes nothing with it; what is in the brackets stays inert."""
+    yaml = 'spec.waivers: [{code: P006, reason: …, until: "…"}]'
+    assert prose(f"if it is meant: {yaml} in m.yaml") == f"if it is meant: `{yaml}` in `m.yaml`"
+    assert prose("does not match [a-z and more words") == "does not match `[a-z` and more words"
+    assert prose("id [a, b], then [c d] here") == "id `[a, b]`, then `[c d]` here"
+    assert prose("[see www.example.org and @ada]") == "`[see www.example.org and @ada]`"

@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 from cli.cli_runs import catalog, namespace, reconciler, table, write
-from render.plans import GOLDEN, big, golden, hostile
+from render.plans import GOLDEN, big, golden, hostile, plan
+from render.plans import step as made
 
+from reconciler.model.arrow import Field, parse_type
+from reconciler.model.change import AddColumns
 from reconciler.render.as_json import plan_json
 from reconciler.render.page_entries import entries
 from reconciler.render.plan_page import plan_page
@@ -38,6 +41,18 @@ def test_the_page_tells_as_much_as_the_text(name: str) -> None:
             protection = line.name == "protected"
             assert told.startswith(("+ ", "- ") if protection else f"{sign} "), (line, told)
             assert protection or (line.name.split(".")[-1] in told) or told.startswith("~ "), (line, told)
+
+
+def test_what_is_said_about_a_new_column_stands_beneath_it_and_is_bounded() -> None:
+    noted = Field("email", parse_type("string"), True, "c" * 9_000, {"pii": "true", "k" * 9_000: "v"})
+    (entry,) = entries(plan((made(1, AddColumns(("t",), (noted, Field("v", parse_type("int8"))))),)))
+    ((title, rows),) = entry["diff"]
+    assert (title, [row[0][:13] for row in rows]) == (
+        "Columns",
+        ["email", "email comment", "email pii", "email kkkkkkk", "v"],
+    )
+    assert rows[2] == ["email pii", None, "true"]
+    assert all(len(text) < 2_100 for row in rows for text in row if text is not None)
 
 
 def test_every_part_of_a_plan_is_an_entry() -> None:

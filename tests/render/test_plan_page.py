@@ -165,6 +165,35 @@ def test_it_is_used_by_keys_alone(browser: Browser, tmp_path: Path) -> None:
         assert page.clean
 
 
+def test_enter_opens_the_first_match_and_what_is_filtered_out_is_not_shown(browser: Browser, tmp_path: Path) -> None:
+    with shown(browser, tmp_path, mixed()) as page:
+        keys, before = page.page.keyboard, chosen(page)
+        keys.press("/")
+        keys.type("create_dataset")
+        assert before not in page.text("#detail")
+        assert "at=" not in page.page.url, "a link must not show what is not in its list either"
+        keys.press("Enter")
+        assert chosen(page).removeprefix("+ ") == names(page)[0]
+        assert page.page.evaluate("document.activeElement.id") == "detail"
+        assert page.page.locator("#rows [aria-selected=true]").get_attribute("aria-posinset") == "1"
+        link, opened_ = page.page.url, chosen(page)
+        page.page.fill("#q", "nothing has this")
+        keys.press("Enter")
+        assert page.text("#detail").startswith("Choose an entry")
+        assert page.clean
+    with shown(browser, tmp_path, mixed(), "#" + link.partition("#")[2]) as page:
+        assert (chosen(page), page.count("#detail .notice")) == (opened_, 0)
+
+
+def test_a_link_to_what_is_filtered_out_says_so(browser: Browser, tmp_path: Path) -> None:
+    with shown(browser, tmp_path, golden("unity-replace"), "#q=drop_nothing&at=s2") as page:
+        assert (names(page), page.count("#detail .notice")) == ([], 1)
+        page.page.click("button[type=reset]")
+        page.page.locator("#rows .row").first.click()
+        assert page.count("#detail .notice") == 0
+        assert page.clean
+
+
 def test_a_schema_is_shown_side_by_side(browser: Browser, tmp_path: Path) -> None:
     with shown(browser, tmp_path, golden("unity-replace"), "#at=s2") as page:
         rows = page.page.locator("#detail table tbody tr").all_inner_texts()

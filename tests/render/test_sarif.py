@@ -27,6 +27,7 @@ from reconciler.model.ident import ObjectKey
 from reconciler.render.ran import run_of_report
 from reconciler.render.sarif import MOST_RESULTS, diagnostics_sarif, plan_sarif, run_sarif
 from reconciler.render.sarif_rules import help_of
+from reconciler.render.text import NOT_APPLIED
 
 TITLES = {"M204": "missing key"}
 KEY = ObjectKey("lake", ("n", "t"), "Table")
@@ -129,7 +130,9 @@ def test_what_has_no_place_is_a_notification() -> None:
     run = checked(plan_sarif(plan([gone], findings=(Finding("L9", "error", None, "not in prod"),)), {}))
     assert run["results"] == []
     notes = run["invocations"][0]["toolExecutionNotifications"]
-    assert [(n["level"], n["associatedRule"]["id"]) for n in notes] == [("error", "L9"), ("error", "blocked/threshold")]
+    whole, *about = notes
+    assert [(n["level"], n["associatedRule"]["id"]) for n in about] == [("error", "L9"), ("error", "blocked/threshold")]
+    assert (whole["level"], whole["message"]["text"]) == ("error", f"refused: too many. {NOT_APPLIED}")
 
 
 @pytest.mark.slow

@@ -22,7 +22,7 @@ def test_a_status_full_of_it(how: str, text: str) -> None:
     by = AppliedBy(text, text, text, text)
     one = CatalogStatus(
         text, text, text, False, (text,), 1, 1, 1, 1, Summary(), (Pending(key, ("update_table",), "allowed"),), (key,),
-        (key,), ((key, by),), ((key, text),),
+        (key,), ((key, by),), ((key, text),), (key,), 1, 1,
     )  # fmt: skip
     page = read(RENDERERS[how](status_markdown(FleetStatus((one,)))))
     assert page.tags <= OURS | {"h2"}

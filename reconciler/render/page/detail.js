@@ -6,12 +6,12 @@ function showDetail() {
   const entry = byId.get(state.at);
   if (!entry) {
     detail.replaceChildren(el("p", { class: "dim" }, state.at ? "This plan has no entry " + state.at + "."
-      : "Choose an entry: click, or use the arrow keys in the list."));
+      : "Choose an entry: click, or use the arrow keys in the list. Enter opens the first."));
     return;
   }
   const close = el("button", { type: "button", id: "close" }, "Close");
   close.addEventListener("click", closeDetail);
-  detail.replaceChildren(close,
+  detail.replaceChildren(close, ...notInTheList(entry),
     el("h2", {}, el("span", { class: "mono" }, entry.symbol + " " + titleOf(entry))),
     el("p", { class: "dim" }, [entry.type, entry.id && "step " + entry.id, entry.action || entry.code || entry.kind,
       entry.plane && entry.plane + " plane"].filter(Boolean).join(" \u00b7 ")),
@@ -21,6 +21,12 @@ function showDetail() {
   detail.scrollTop = 0;
   const here = detail.querySelector(".here rect"), box = detail.querySelector(".scroll");
   if (here && box) box.scrollLeft = here.getAttribute("x") - box.clientWidth / 2 + WIDE / 2;
+}
+
+// A link may lead to an entry that the search and the filters leave out.
+function notInTheList(entry) {
+  if (isShown(entry.key)) return [];
+  return [el("p", { class: "notice", role: "status" }, "Not in the list: the search and the filters leave this one out.")];
 }
 
 function told(entry) {

@@ -57,6 +57,16 @@ function move(by) {
   bringIntoSight(next);
 }
 
+// Enter in the search opens the first match; in the list what is chosen there.
+function openFirst() {
+  if (!shown.length) return;
+  choose(shown[0].key, true);
+  bringIntoSight(0);
+  openDetail();
+}
+
+function isShown(key) { return shown.some((entry) => entry.key === key); }
+
 function bringIntoSight(i) {
   if (i * ROW < list.scrollTop) list.scrollTop = i * ROW;
   else if ((i + 1) * ROW > list.scrollTop + list.clientHeight) list.scrollTop = (i + 1) * ROW - list.clientHeight;
@@ -69,7 +79,7 @@ list.addEventListener("keydown", (event) => {
   const page = Math.max(1, Math.floor(list.clientHeight / ROW) - 1);
   const by = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity }[event.key];
   if (by !== undefined) move(by);
-  else if (event.key === "Enter" && state.at) openDetail();
+  else if (event.key === "Enter") isShown(state.at) ? openDetail() : openFirst();
   else return;
   event.preventDefault();
 });

@@ -34,11 +34,17 @@ function makeFilters() {
   }
 }
 
+// What the list no longer has is no longer chosen: the pane must not show it as if it had.
 function change(filter, value) {
   state[filter] = value;
-  writeAddress(false);
   showFilters();
   showList();
+  if (!isShown(state.at)) {
+    state.at = "";
+    document.body.classList.remove("open");
+  }
+  writeAddress(false);
+  showDetail();
 }
 
 function showFilters() {
@@ -108,6 +114,9 @@ document.addEventListener("keydown", (event) => {
     event.preventDefault();
     search.focus();
     search.select();
+  } else if (event.key === "Enter" && event.target === search) {
+    event.preventDefault();
+    openFirst();
   } else if (event.key === "Escape" && document.body.classList.contains("open")) closeDetail();
   else if (event.key === "ArrowDown" && event.target === search) {
     event.preventDefault();
