@@ -6,10 +6,11 @@ import argparse
 from pathlib import Path
 
 from reconciler.app_import import ImportRequest, import_catalogs
-from reconciler.cli.exits import OK
+from reconciler.cli.exits import OK, PARTLY
 from reconciler.cli.output import Output
 from reconciler.cli.requests import reading
 from reconciler.render.file_changes import changes_diff, changes_text
+from reconciler.render.missed import missed_lines
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
@@ -28,6 +29,10 @@ def run(args: argparse.Namespace, out: Output) -> int:
     out.result(out.redactor.text(changes_diff(changes)) if args.dry_run else changes_text(changes))
     if not changes and done.left:
         out.say(f"nothing was written to {args.output}: what differs from live is told above and stays as it is")
-    elif not changes:
+    elif not changes and args.only_unmanaged:
+        out.say(f"nothing to do: nothing is live that has no owner and is not declared in {args.output}")
+    elif not changes and not done.missed:
         out.say(f"nothing to do: the files in {args.output} say what is live")
-    return OK
+    for line in missed_lines(done.missed, args.output, args.dry_run):
+        out.say(line)
+    return PARTLY if done.missed else OK
