@@ -149,7 +149,7 @@ class _Import:
         listed, snapshot = self._look(wanted)
         self._check(listed)
         self.layout = Layout(name, self.request.split_tables, listed.namespaces, listed.tables)
-        self._catalog(bool(snapshot.namespaces or snapshot.tables))
+        self._catalog(bool(listed.namespaces or listed.tables))
         self.declared: dict[Ident, DesiredObject] = {
             **self.there.namespaces.get(name, {}),
             **self.there.tables.get(name, {}),

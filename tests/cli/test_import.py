@@ -79,6 +79,21 @@ def test_only_what_nobody_manages(lake: Path) -> None:
     assert (text.count("kind: Table"), "nobodys" in text) == (1, True)
 
 
+def test_only_what_was_looked_at_is_told(lake: Path) -> None:
+    """What is declared is not compared with live then, so nothing is said of it."""
+    assert reconciler(lake, "import", "c.yaml", "-o", "live").code == 0
+    file = lake / "live/lake/root-tables.yaml"
+    file.write_text(file.read_text().replace("int64", "int32"))
+    (lake / "c.yaml").unlink()
+    run = reconciler(lake, "import", "live", "-o", "live", "--only-unmanaged")
+    told = "nothing to do: all that is live has an owner or is declared; what is declared was not compared\n"
+    assert (run.code, run.out) == (0, "")
+    assert run.err.endswith(told)
+    assert "nothing else is live" not in run.err
+    part = reconciler(lake, "import", "live", "-o", "live", "--target", "a.**")
+    assert part.err.endswith("nothing to do: the files in live say what is live (of what was asked for)\n")
+
+
 def test_a_dry_run_is_a_diff_that_patch_understands(lake: Path) -> None:
     assert reconciler(lake, "import", "c.yaml", "-o", "live", "--target", "a.ours").code == 0
     before = files(lake)
