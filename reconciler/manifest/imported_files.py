@@ -15,6 +15,7 @@ from reconciler.manifest.convert import convert
 from reconciler.manifest.emit import Part
 from reconciler.manifest.emit_columns import Doc
 from reconciler.manifest.emit_secrets import edits_with_references, with_references
+from reconciler.manifest.import_columns import rewritten
 from reconciler.manifest.import_defaults import Conflict, DefaultsTold, check_defaults, under_defaults
 from reconciler.manifest.import_edits import edits_for
 from reconciler.manifest.import_target import (
@@ -181,11 +182,15 @@ class ImportedFiles:
             at = source_of(patch) if patch is not None else at
             if not self.holds(declared.source.file) or not self.holds(at.file):
                 self.leave(f"note: {key} is not as {at} says, which is not below {self._folder}: it is left as it is")
-            elif not self._environment or (at.file in self._origins.overlay_files and patch is None):
+                return
+            if not self._environment or (at.file in self._origins.overlay_files and patch is None):
                 check_meaning(document, edits, edits, None)
                 self._open(at.file).edit(at, edits)
             else:
                 self._edit_overlay(document, edits, declared, part, new_file)
+                return
+            for name in rewritten(edits, document.value):
+                self._say(f"note: {key}: the fields of column {name} are another type live: written anew, in one piece")
         except CannotEdit as error:
             self.leave(f"warning: {key} is not as {at} says, and the document is left as it is: {error}")
 
