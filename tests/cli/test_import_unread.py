@@ -187,3 +187,13 @@ def test_in_an_overlay(lake: Path) -> None:
     again = reconciler(lake, "import", "live", "-o", "live", "--env", "prod")
     assert (again.code, again.out) == (0, "updated live/overlays/prod/lake/a.yaml\n"), again.err
     assert reconciler(lake, "plan", "live", "--env", "prod", "--detailed-exitcode").code == 0
+
+
+def test_a_file_with_the_line_ends_of_windows_keeps_them(lake: Path) -> None:
+    imported(lake)
+    file = lake / "live/lake/a.yaml"
+    file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
+    mend(lake, "*a$t")
+    assert imported(lake).out == "updated live/lake/a.yaml\n"
+    text = file.read_bytes()
+    assert (text.count(b"\n") == text.count(b"\r\n"), b"could not be read" in text) == (True, False)
