@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from reconciler import app
 from reconciler.model.diagnostic import has_errors
-from reconciler.model.ident import Ident, ObjectKey
-from reconciler.model.observed import Detached, Present, Scope, Snapshot, Unreadable
+from reconciler.model.ident import Ident, ObjectKey, dotted
+from reconciler.model.missed import Missed
+from reconciler.model.observed import Detached, Gap, Present, Scope, Snapshot, Unreadable
 from reconciler.model.reading import Reading
 from reconciler.session import Failure, Session
 
@@ -45,6 +46,7 @@ class Imported:
     """What was written, or would be."""
     left: int
     """How many times something is live and the files do not say it. Each was told."""
+    missed: Missed = field(default_factory=Missed)
 
 
 def import_catalogs(request: ImportRequest, at: Session) -> Imported:
@@ -61,9 +63,10 @@ def import_catalogs(request: ImportRequest, at: Session) -> Imported:
         raise Failure("nothing says what to import", nowhere)
     there, files = _there(request, at)
     snapshots = {}
+    missed = Missed()
     try:
         for name in names:
-            one = _Import(request, loaded.desired, there, loaded.desired.catalogs[name], files, at)
+            one = _Import(request, loaded.desired, there, loaded.desired.catalogs[name], files, at, missed)
             snapshots[name] = one.run()
         if problem := unmatched_target(request.targets, loaded.desired, snapshots):
             raise Failure(f"{problem}; nothing was written")
@@ -74,7 +77,7 @@ def import_catalogs(request: ImportRequest, at: Session) -> Imported:
         at.say(f"note: {note}")
     if not request.dry_run:
         _write(changes)
-    return Imported(changes, files.left)
+    return Imported(changes, files.left, missed)
 
 
 def _there(request: ImportRequest, at: Session) -> tuple[Desired, ImportedFiles]:
@@ -132,6 +135,7 @@ class _Import:
     spec: CatalogSpec
     files: ImportedFiles
     at: Session
+    missed: Missed
     unowned: int = 0
 
     def run(self) -> Snapshot:
@@ -145,7 +149,7 @@ class _Import:
         listed, snapshot = self._look(wanted)
         self._check(listed)
         self.layout = Layout(name, self.request.split_tables, listed.namespaces, listed.tables)
-        self._catalog(bool(snapshot.namespaces or snapshot.tables))
+        self._catalog(bool(listed.namespaces or listed.tables))
         self.declared: dict[Ident, DesiredObject] = {
             **self.there.namespaces.get(name, {}),
             **self.there.tables.get(name, {}),
@@ -153,6 +157,7 @@ class _Import:
         live = {**snapshot.namespaces, **snapshot.tables}
         there = _names(listed)
         renamed = {d.renamed_from: d for i, d in self.declared.items() if d.renamed_from and i not in there}
+        self._tell_gaps([*listed.gaps, *snapshot.gaps])
         for part in objects(name, snapshot, self._rules()):
             self._part(part, live[part.ident], renamed.get(part.ident))
         if self.unowned:
@@ -165,6 +170,7 @@ class _Import:
 
     def _look(self, wanted: Callable[[Ident], bool]) -> tuple[Snapshot, Snapshot]:
         """Everything by name, and what is wanted of it in full."""
+        from reconciler.core.looks import in_full
         from reconciler.core.planner import scope_of
 
         name = self.spec.name
@@ -175,10 +181,8 @@ class _Import:
         scope = Scope(ignore=self.spec.management.ignore, namespaces=named)
         listed = self.at.look(name, scope)
         kept = self._selection(listed, wanted)
-        snapshot = self.at.look(name, replace(scope, detail=frozenset(i for i in listed.tables if kept(i))))
-        namespaces = {i: f for i, f in snapshot.namespaces.items() if kept(i)}
-        tables = {i: f for i, f in snapshot.tables.items() if kept(i)}
-        return listed, replace(snapshot, namespaces=namespaces, tables=tables)
+        detailed = self.at.look(name, replace(scope, detail=frozenset(i for i in listed.tables if kept(i))))
+        return listed, in_full(listed, detailed, kept)
 
     def _selection(self, listed: Snapshot, wanted: Callable[[Ident], bool]) -> Callable[[Ident], bool]:
         if not self.request.only_unmanaged:
@@ -195,8 +199,8 @@ class _Import:
         return lambda ident: wanted(ident) and ident not in managed
 
     def _check(self, listed: Snapshot) -> None:
-        for gap in listed.gaps:
-            raise Failure(f"catalog {self.spec.name} cannot be listed completely: {gap.message}; nothing was written")
+        for gap in listed.gaps if not listed.namespaces and not listed.tables else ():
+            raise Failure(f"catalog {self.spec.name} cannot be listed: {gap.message}; nothing was written")
         known = self.there.catalogs.get(self.spec.name)
         as_imported = app.public_spec(self.spec).options
         if known is not None and (
@@ -230,18 +234,52 @@ class _Import:
             self.files.leave(self.at.redactor.text(f"warning: catalog {self.spec.name}: {warning}"))
         declared = self.declared.get(part.ident)
         key = ObjectKey(self.spec.name, part.ident, part.kind)
-        if declared is not None and declared.absent:
+        if part.unread:
+            self._unread(part, declared or renamed)
+        elif declared is not None and declared.absent:
             self.files.leave(f"note: {key} is live; {declared.source} says that it has to go, and stays as it is")
         elif declared is None and renamed is not None:
             self.files.leave(f"note: {key} is live; {renamed.source} renames it, and stays as it is")
         elif part.document is None or not isinstance(found, Present):
             if declared is None:
                 self.files.add(self._file(part), part.text, worth_it=False)
+                self.missed.left_out += _owner(found) == self.spec.management.owner
+        elif declared is not None and self.files.fill_in(part, declared, found.state):
+            pass
         elif declared is not None:
             left_alone = (*declared.ignore_differences, *part.withheld)
             self.files.update(part, replace(declared, ignore_differences=left_alone), found.state, self._file(part))
         elif self.files.add_object(self._file(part), part, self.spec.name, found.state):
             self.unowned += _owner(found) is None
+        else:
+            self.missed.left_out += _owner(found) == self.spec.management.owner
+
+    def _unread(self, part: Part, declared: DesiredObject | None) -> None:
+        """It is named in the files all the same: what is in none looks like an orphan."""
+        if declared is not None:
+            if self.files.is_unread(declared):
+                self.missed.unread += 1
+            else:
+                self.missed.kept += 1
+        elif part.document is None:
+            self.files.add(self._file(part), part.text, worth_it=False)
+            self.missed.left_out += 1
+        elif self.files.add_unread(self._file(part), part, self.spec.name):
+            self.missed.unread += 1
+        else:
+            self.missed.left_out += 1
+
+    def _tell_gaps(self, gaps: Sequence[Gap]) -> None:
+        """Those in which something may be that was asked for. A gap that both looks saw is told once."""
+        from reconciler.core.globs import reaches
+
+        name, targets = self.spec.name, self.request.targets
+        for ident, gap in {g.ident: g for g in reversed(gaps)}.items():
+            if targets and not any(reaches(target, ident) for target in targets):
+                continue
+            where = f"{dotted(ident)} in catalog {name}" if ident else f"catalog {name}"
+            self.at.say(f"warning: {where} could not be listed completely: {gap.code.title}: {gap.message}")
+            self.missed.listings.append(f"{name}:{dotted(ident)}" if ident else name)
 
     def _file(self, part: Part) -> str:
         """Tables go where their namespace is."""
@@ -256,6 +294,7 @@ class _Import:
         """Nothing is taken out of files because it is not live: it may be about to be made."""
         known = _names(listed) | listed.hidden
         gone = [d for i, d in sorted(self.declared.items()) if wanted(i) and i not in known and not d.absent]
+        gone = [d for d in gone if listed.gap_at(d.ident) is None]
         for d in gone[:MOST_TOLD]:
             key = ObjectKey(d.catalog, d.ident, "Table")
             self.files.leave(f"note: {key} is declared at {d.source} and not live; it stays in the file")

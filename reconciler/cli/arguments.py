@@ -112,7 +112,7 @@ def parser() -> Parser:
     _add_scope(status)
     _add_spark(status)
     status.add_argument("--format", choices=["text", "json", "markdown"], default="text", help="default: text")
-    importing = command("import", "write live state as manifests", "import_")
+    importing = command("import", "write live state as manifests; exit 5 when not all of it could be read", "import_")
     _add_paths(importing, metavar="CATALOG.yaml")
     _add_import(importing)
     unlock = command("unlock", "show who holds the lease of a catalog, and take it away")

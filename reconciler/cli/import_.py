@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from reconciler.app_import import ImportRequest, import_catalogs
-from reconciler.cli.exits import OK
+from reconciler.app_import import Imported, ImportRequest, import_catalogs
+from reconciler.cli.exits import OK, PARTLY
 from reconciler.cli.output import Output
 from reconciler.cli.requests import reading
 from reconciler.render.file_changes import changes_diff, changes_text
+from reconciler.render.missed import missed_lines
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
@@ -26,8 +27,18 @@ def run(args: argparse.Namespace, out: Output) -> int:
     done = import_catalogs(request, out.session)
     changes = done.changes
     out.result(out.redactor.text(changes_diff(changes)) if args.dry_run else changes_text(changes))
-    if not changes and done.left:
-        out.say(f"nothing was written to {args.output}: what differs from live is told above and stays as it is")
-    elif not changes:
-        out.say(f"nothing to do: the files in {args.output} say what is live")
-    return OK
+    if not changes:
+        out.say(_nothing(args, done))
+    for line in missed_lines(done.missed, args.output, args.dry_run):
+        out.say(line)
+    return PARTLY if done.missed else OK
+
+
+def _nothing(args: argparse.Namespace, done: Imported) -> str:
+    """Only what was looked at."""
+    if done.left or done.missed:
+        return f"nothing was written to {args.output}: what differs from live is told above and stays as it is"
+    asked = " (of what was asked for)" if args.target or args.catalog else ""
+    if args.only_unmanaged:
+        return f"nothing to do: all that is live{asked} has an owner or is declared; what is declared was not compared"
+    return f"nothing to do: the files in {args.output} say what is live{asked}"

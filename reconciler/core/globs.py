@@ -37,6 +37,16 @@ def matcher(globs: Iterable[str]) -> Callable[[Ident], bool]:
     return lambda ident: next(finder.find(ident), None) is not None
 
 
+def reaches(glob: str, ident: Ident) -> bool:
+    """True when the glob may match something below the identifier."""
+    for at, pattern in enumerate(_segments(glob)):
+        if pattern == "**" or at == len(ident):
+            return True
+        if not _name(pattern, ident[at]):
+            return False
+    return False
+
+
 class Finder:
     """Which of many globs match an identifier. Those that are names with at most a `*` or `**` after them are looked
     up, however many there are; only `loose` ones are tried one by one."""

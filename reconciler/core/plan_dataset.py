@@ -11,6 +11,7 @@ from reconciler.core.fields import annotated, find, past_renames, rename_path
 from reconciler.core.plan_columns import plan_columns
 from reconciler.core.plan_data import plan_data
 from reconciler.core.plan_index import create_indexes, drop_indexes, wanted_indexes, with_live_names
+from reconciler.core.record_text import record_reason
 from reconciler.core.text import changed_keys, listing
 from reconciler.model.arrow import Field
 from reconciler.model.change import UpdateDataset
@@ -44,7 +45,7 @@ def _update(d: Drafter, want: DesiredTable, renames: dict[str, str], bookkeeping
     kept = {*expected_applied(want, live.fields), *_still_ours(want, live, ours)}
     applied = tuple(sorted(kept - _still_theirs(want, live, ours)))
     record = _definitions(d, want)
-    marks_differ = bookkeeping and (live.applied != applied or live.owner != d.context.owner or record)
+    marks_differ = bookkeeping and (live.applied != applied or live.owner != d.context.owner or bool(record))
     if not (config or schema or fields or marks_differ):
         return
     change = UpdateDataset(
@@ -56,7 +57,9 @@ def _update(d: Drafter, want: DesiredTable, renames: dict[str, str], bookkeeping
         applied,
         wanted_indexes(want) if record else None,
     )
-    d.propose(change, "metadata", _reason(config, schema, fields), _before(live, change))
+    reason = _reason(config, schema, fields)
+    reason = reason or record_reason(live.applied, applied, (live.owner, d.context.owner), record)
+    d.propose(change, "metadata", reason, _before(live, change))
 
 
 def _still_ours(want: DesiredTable, live: DatasetState, ours: Applied) -> list[str]:
@@ -77,13 +80,14 @@ def _still_theirs(want: DesiredTable, live: DatasetState, ours: Applied) -> set[
     }
 
 
-def _definitions(d: Drafter, want: DesiredTable) -> bool:
-    """True when the definitions we noted are not those declared for the indexes that are there and fit."""
+def _definitions(d: Drafter, want: DesiredTable) -> list[str]:
+    """The indexes that are there and fit, and whose definitions we noted are not those declared."""
     live = by_name(d.dataset.indexes)
-    return any(
-        i.name in live and not index_differences(i, live[i.name]) and needs_record(i, live[i.name])
+    return [
+        i.name
         for i in wanted_indexes(want)
-    )
+        if i.name in live and not index_differences(i, live[i.name]) and needs_record(i, live[i.name])
+    ]
 
 
 def _field_changes(want: DesiredTable, live: tuple[Field, ...], ours: Applied, renames: dict[str, str]) -> FieldChanges:
@@ -111,10 +115,11 @@ def _field_changes(want: DesiredTable, live: tuple[Field, ...], ours: Applied, r
 
 
 def _reason(config: MapDiff, schema: MapDiff, fields: FieldChanges) -> str:
+    """Empty when only our record differs."""
     parts = [changed_keys("config differs", config), changed_keys("schema metadata differs", schema)]
     if fields:
         parts.append(f"column metadata differs: {listing([*fields])}")
-    return "; ".join(p for p in parts if p) or "our record of what we set differs"
+    return "; ".join(p for p in parts if p)
 
 
 def _before(live: DatasetState, change: UpdateDataset) -> Json:

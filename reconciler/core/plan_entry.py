@@ -13,6 +13,7 @@ from reconciler.core.diff_properties import MapDiff, diff_map, ignored_paths
 from reconciler.core.draft import Block, Drafter
 from reconciler.core.ownership import Standing, entry_owner, standing
 from reconciler.core.plan_index import wanted_indexes, with_live_names
+from reconciler.core.record_text import marks_reason
 from reconciler.core.text import changed_keys
 from reconciler.core.uris import place_of
 from reconciler.model.change import AdoptTable, RenameTable, ReplaceTable, UpdateTable
@@ -75,7 +76,8 @@ def _marks(d: Drafter, want: DesiredTable, live: TableState, where: Standing, ma
 
 def _update(d: Drafter, live: TableState, diff: MapDiff, change: UpdateTable) -> None:
     before: Json = {"properties": diff.before(live.properties), "marks": marks_json(d.table.marks)}
-    d.propose(change, "metadata", changed_keys("properties differ", diff) or "our marks differ", before)
+    reason = changed_keys("properties differ", diff) or marks_reason(d.table.marks, change.marks)
+    d.propose(change, "metadata", reason, before)
 
 
 def _adopt(d: Drafter, want: DesiredTable, live: TableState, marks: Marks) -> None:

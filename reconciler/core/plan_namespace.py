@@ -5,6 +5,7 @@ from __future__ import annotations
 from reconciler.core.diff_properties import MapDiff, diff_map, ignored_paths
 from reconciler.core.draft import Block, Context, Drafter
 from reconciler.core.ownership import standing
+from reconciler.core.record_text import marks_reason
 from reconciler.core.text import changed_keys
 from reconciler.model.capabilities import is_service_level
 from reconciler.model.change import AdoptNamespace, CreateNamespace, UpdateNamespace
@@ -79,4 +80,5 @@ def _adopt(d: Drafter, want: DesiredNamespace, live: NamespaceState, marks: Mark
 
 def _update(d: Drafter, live: NamespaceState, diff: MapDiff, change: UpdateNamespace) -> None:
     before: Json = {"properties": diff.before(live.properties), "marks": marks_json(d.namespace.marks)}
-    d.propose(change, "metadata", changed_keys("properties differ", diff) or "our marks differ", before)
+    reason = changed_keys("properties differ", diff) or marks_reason(d.namespace.marks, change.marks)
+    d.propose(change, "metadata", reason, before)

@@ -89,8 +89,7 @@ class Columns:
     def _nested(self, text: str, nested: Sequence[Any], path: Path, problems: list[Problem]) -> ArrowType:
         """`type` says where the fields go: `struct`, `list<struct>`, `map<string, struct>`; `list` is a list of it."""
         children = Struct(self.fields(nested, (*path, "fields"), problems))
-        if text in ("list", "large_list"):
-            text = f"{text}<struct>"
+        text = _spelt_out(text)
         holes = len(_BARE_STRUCT.findall(text))
         if holes != 1:
             message = f"the type {text!r} has the word struct {holes} times; with `fields` it is there once"
@@ -98,6 +97,21 @@ class Columns:
             return BROKEN
         outer = _parse(_BARE_STRUCT.sub(lambda _: _HOLE, text), (*path, "type"), problems)
         return _fill(outer, children)
+
+
+def _spelt_out(text: str) -> str:
+    return f"{text}<struct>" if text in ("list", "large_list") else text
+
+
+def outer_type(text: str) -> ArrowType | None:
+    """The type beside written-out fields, with an empty struct where they go; None when it is not such a type."""
+    text = _spelt_out(text)
+    if len(_BARE_STRUCT.findall(text)) != 1:
+        return None
+    try:
+        return _fill(parse_type(_BARE_STRUCT.sub(lambda _: _HOLE, text)), Struct(()))
+    except TypeSyntaxError:
+        return None
 
 
 _SIMPLE = frozenset({"name", "type", "nullable"})

@@ -14,12 +14,14 @@ from dataclasses import field as dataclass_field
 from reconciler.core.uris import holds_userinfo, place_of
 from reconciler.manifest.columns import Columns
 from reconciler.manifest.convert import convert
+from reconciler.manifest.documents import API_VERSION
 from reconciler.manifest.emit_columns import Doc, column
 from reconciler.manifest.emit_secrets import Clean, Secrets, with_references
 from reconciler.manifest.index_rules import check_indexes
 from reconciler.manifest.problem import Problem
 from reconciler.manifest.schema_check import accepts
 from reconciler.manifest.schema_files import schema
+from reconciler.manifest.unread_documents import unread_comment, unread_document
 from reconciler.manifest.variables import escaped
 from reconciler.manifest.yaml_write import as_block
 from reconciler.model.arrow import ArrowType, Field
@@ -42,7 +44,6 @@ TypeProblem = Callable[[ArrowType], str | None]
 IdentProblem = Callable[[Kind, Ident], str | None]
 PropertyProblem = Callable[[Kind, str, str], str | None]
 SchemaProblem = Callable[[Sequence[Field]], str | None]
-API_VERSION = "reconciler.lance/v1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,8 @@ class Part:
     """Paths of `ignoreDifferences`: what is live there is secret, and whatever a manifest says there stays."""
     references: tuple[str, ...] = ()
     """Values of the document that are not to be escaped."""
+    unread: bool = False
+    """It is live and could not be read: the document, if there is one, says no more than that it is there."""
 
     @property
     def text(self) -> str:
@@ -157,7 +160,7 @@ class _Writer:
     ) -> Part:
         name = f"{kind.lower()} {dotted(ident)}"
         if isinstance(found, Unreadable):
-            return self._missing(kind, ident, f"{name} could not be read: {found.code.title}: {found.message}")
+            return self._unread(kind, ident, name, found)
         if isinstance(found, Detached):
             told = f"{name} is not in the catalog; its data is at {found.location}"
             return Part(kind, ident, _comment(self.clean(told)))
@@ -178,6 +181,18 @@ class _Writer:
         comments = "".join(f"{name}: {n}\n" for n in (*notes.warnings, *notes.remarks))
         kept_back = (tuple(withheld.paths), tuple(withheld.references))
         return Part(kind, ident, _comment(self.clean(comments)), document, warnings, *kept_back)
+
+    def _unread(self, kind: Kind, ident: Ident, name: str, found: Unreadable) -> Part:
+        """What was read and is none of our kind gets no document: nothing could ever be said about it in one."""
+        told = _line(self.clean(f"{name} could not be read: {found.code.title}: {found.message}"))
+        if found.foreign:
+            return self._missing(kind, ident, told)
+        document = unread_document(kind, self.catalog, ident)
+        reason = self.ident_problem(kind, ident) or self._secret_name(document) or _why_not(document)
+        if reason is not None:
+            why = self.clean(f"{name} cannot be written as a manifest: {reason}")
+            return Part(kind, ident, _comment(f"{told}\n{why}"), None, (told, _line(why)), unread=True)
+        return Part(kind, ident, unread_comment(told), document, (told,), unread=True)
 
     def _missing(self, kind: Kind, ident: Ident, text: str) -> Part:
         text = self.clean(text)

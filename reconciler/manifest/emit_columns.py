@@ -18,7 +18,7 @@ def column(field: Field, left_out: list[str]) -> Doc:
     if inner is None:
         doc["type"] = str(field.type)
     else:
-        text = _with_hole(field.type, inner)
+        text = type_around(field.type, inner)
         if text != "struct":
             doc["type"] = text
     if not field.nullable:
@@ -52,15 +52,16 @@ def _struct_to_write(type_: ArrowType) -> Struct | None:
             return None
 
 
-def _with_hole(type_: ArrowType, hole: Struct) -> str:
+def type_around(type_: ArrowType, hole: Struct) -> str:
+    """The type with the word `struct` in the place of the struct that is written out."""
     if type_ is hole:
         return "struct"
     match type_:
         case ListOf():
-            inner = _with_hole(type_.item, hole) + ("" if type_.item_nullable else " not null")
+            inner = type_around(type_.item, hole) + ("" if type_.item_nullable else " not null")
             return f"{type_.name}<{inner}>" + (f"[{type_.size}]" if type_.size is not None else "")
         case MapOf():
-            value = _with_hole(type_.value, hole) + ("" if type_.value_nullable else " not null")
-            return f"map<{_with_hole(type_.key, hole)}, {value}>"
+            value = type_around(type_.value, hole) + ("" if type_.value_nullable else " not null")
+            return f"map<{type_around(type_.key, hole)}, {value}>"
         case _:
             return str(type_)

@@ -56,6 +56,14 @@ def under_defaults(
     return replace(part, document=short), [(p, together.written[p]) for p in sorted(changes & together.written.keys())]
 
 
+def check_defaults(part: Part, catalog: str, defaults: Defaults) -> None:
+    """Raises Conflict when Defaults would make the document invalid as it is."""
+    assert part.document is not None
+    together = defaults.given_to(part.kind, catalog, part.ident)
+    if together is not None:
+        _check(part.document.get("spec") or {}, together)
+
+
 def _check(own: Mapping[str, Any], together: Together) -> None:
     for conflict in together.conflicts:
         value: Any = {"spec": own}

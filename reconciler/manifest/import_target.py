@@ -31,6 +31,10 @@ def patch_of(document: Found) -> Layer | None:
     return document.patch if isinstance(document, Layered) else None
 
 
+def base_of(document: Found) -> Document:
+    return document.base if isinstance(document, Layered) else document
+
+
 def without_defaults(edits: Sequence[Edit], document: Found) -> tuple[list[Edit], list[tuple[Path, Layer]]]:
     """The edits that a document can have; and what cannot be taken from the object, because Defaults give it. The
     protection that Defaults ask for is not taken back either: it may be about to come."""
@@ -51,7 +55,7 @@ def without_defaults(edits: Sequence[Edit], document: Found) -> tuple[list[Edit]
 def for_overlay(edits: Sequence[Edit], document: Found, base_file: str) -> list[Edit]:
     """The same changes, made in the document of the overlay. Raises CannotEdit for a list that the base has: the
     overlay would have to repeat it, and what is added to the base later would not reach this environment."""
-    base = document.base if isinstance(document, Layered) else document
+    base = base_of(document)
     patch = patch_of(document)
     changed = patch.document.value if patch is not None else {}
     out: list[Edit] = []
@@ -69,10 +73,11 @@ def for_overlay(edits: Sequence[Edit], document: Found, base_file: str) -> list[
 
 
 def _list_in(edit: Edit) -> Path | None:
-    if isinstance(edit, Append):
-        return edit.path
+    """The outermost: an overlay has all of a list or nothing."""
     numbers = [n for n, part in enumerate(edit.path) if isinstance(part, int)]
-    return edit.path[: numbers[0]] if numbers else None
+    if numbers:
+        return edit.path[: numbers[0]]
+    return edit.path if isinstance(edit, Append) else None
 
 
 def _has(value: Any, path: Path) -> bool:
@@ -93,7 +98,7 @@ def check_meaning(document: Found, meant: Sequence[Edit], own: Sequence[Edit], p
 
 
 def _made_of(document: Found, own: Sequence[Edit], patch: Any) -> Any:
-    base = document.base if isinstance(document, Layered) else document
+    base = base_of(document)
     edited = replace(base, value=edited_value(base.value, own))
     value: Any = edited.value
     if patch is not None:

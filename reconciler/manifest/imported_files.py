@@ -15,11 +15,21 @@ from reconciler.manifest.convert import convert
 from reconciler.manifest.emit import Part
 from reconciler.manifest.emit_columns import Doc
 from reconciler.manifest.emit_secrets import edits_with_references, with_references
-from reconciler.manifest.import_defaults import Conflict, DefaultsTold, under_defaults
+from reconciler.manifest.import_columns import rewritten
+from reconciler.manifest.import_defaults import Conflict, DefaultsTold, check_defaults, under_defaults
 from reconciler.manifest.import_edits import edits_for
-from reconciler.manifest.import_target import Found, check_meaning, for_overlay, patch_of, source_of, without_defaults
+from reconciler.manifest.import_target import (
+    Found,
+    base_of,
+    check_meaning,
+    for_overlay,
+    patch_of,
+    source_of,
+    without_defaults,
+)
 from reconciler.manifest.origins import Origins
 from reconciler.manifest.sheet import Sheet
+from reconciler.manifest.unread_documents import is_unread
 from reconciler.manifest.variables import escaped
 from reconciler.manifest.yaml_edit import CannotEdit, Edit, edited_value
 from reconciler.manifest.yaml_write import as_block
@@ -95,10 +105,13 @@ class ImportedFiles:
                 self._worth.add(file)
 
     def add_document(self, file: str, document: Doc, comments: str = "") -> None:
-        """A whole one; in an overlay it says that it is new."""
+        self.add(file, comments + self._whole(document))
+
+    def _whole(self, document: Doc) -> str:
+        """A new document; in an overlay it says that it is new."""
         if self._environment:
             document = {"apiVersion": document["apiVersion"], "overlay": "add", **document}
-        self.add(file, comments + as_block(document))
+        return as_block(document)
 
     def add_object(self, file: str, part: Part, catalog: str, live: NamespaceState | TableState) -> bool:
         """One that is not declared yet. False when it cannot be: somebody is told."""
@@ -112,6 +125,41 @@ class ImportedFiles:
         self.left += bool(given)
         self._only_there += bool(self._environment)
         self.add_document(file, with_references(escaped(short.document), part.references), part.comments)
+        return True
+
+    def add_unread(self, file: str, part: Part, catalog: str) -> bool:
+        """One that is not declared yet and could not be read. False when it cannot be declared: somebody is told."""
+        assert part.document is not None
+        try:
+            check_defaults(part, catalog, self._origins.defaults)
+        except Conflict as error:
+            key = ObjectKey(catalog, part.ident, part.kind)
+            self.leave(f"warning: {key} is left out: {error}; narrow `match`")
+            return False
+        self._only_there += bool(self._environment)
+        self.add_document(file, escaped(part.document), part.comments)
+        return True
+
+    def is_unread(self, declared: DesiredObject) -> bool:
+        """Its document says no more than that it is there: an earlier import could not read it."""
+        document = self._origins.of(declared)
+        return patch_of(document) is None and is_unread(base_of(document).value)
+
+    def fill_in(self, part: Part, declared: DesiredObject, live: NamespaceState | TableState) -> bool:
+        """Writes such a document anew. False when it says something else, or may not be changed."""
+        if not self.is_unread(declared) or not self.takes_more(declared.source.file):
+            return False
+        key = ObjectKey(declared.catalog, part.ident, part.kind)
+        try:
+            short, given = under_defaults(part, declared.catalog, self._origins.defaults, live, self._columns)
+            assert short.document is not None
+            text = part.comments + self._whole(with_references(escaped(short.document), part.references))
+            if not self._open(declared.source.file).fill_in(declared.source, text):
+                return False
+        except (Conflict, CannotEdit):
+            return False
+        self._by_defaults.add(key, given)
+        self.left += bool(given)
         return True
 
     def update(self, part: Part, declared: DesiredObject, live: NamespaceState | TableState, new_file: str) -> None:
@@ -134,11 +182,15 @@ class ImportedFiles:
             at = source_of(patch) if patch is not None else at
             if not self.holds(declared.source.file) or not self.holds(at.file):
                 self.leave(f"note: {key} is not as {at} says, which is not below {self._folder}: it is left as it is")
-            elif not self._environment or (at.file in self._origins.overlay_files and patch is None):
+                return
+            if not self._environment or (at.file in self._origins.overlay_files and patch is None):
                 check_meaning(document, edits, edits, None)
                 self._open(at.file).edit(at, edits)
             else:
                 self._edit_overlay(document, edits, declared, part, new_file)
+                return
+            for name in rewritten(edits, document.value):
+                self._say(f"note: {key}: the fields of column {name} are another type live: written anew, in one piece")
         except CannotEdit as error:
             self.leave(f"warning: {key} is not as {at} says, and the document is left as it is: {error}")
 

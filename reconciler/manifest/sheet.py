@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from reconciler.manifest.yaml_edit import CannotEdit, Edit, edited_text, edited_value, values_in
+from reconciler.manifest.unread_documents import comment_start
+from reconciler.manifest.yaml_edit import CannotEdit, Edit, edited_text, edited_value, parse, values_in
 from reconciler.manifest.yaml_reader import Document, documents
 from reconciler.manifest.yaml_text import decode
 from reconciler.model.diagnostic import Source
@@ -28,6 +29,8 @@ class Sheet:
         self._documents = [d for d in documents(self._text) if isinstance(d, Document)]
         self._at = {(d.line, d.column): number for number, d in enumerate(self._documents)}
         self._new: dict[int, tuple[str, Any]] = {}
+        self._begins: dict[int, int] = {}
+        """Of a first document whose comment is replaced too: without a marker it begins only after that."""
         self._added: list[str] = []
 
     def _number(self, source: Source) -> int:
@@ -43,6 +46,22 @@ class Sheet:
         begin, end = document.span
         self._new[number] = (edited_text(self._text[begin:end], edits), edited_value(document.value, edits))
 
+    def fill_in(self, source: Source, text: str) -> bool:
+        """Puts another text in the place of a document of what could not be read, and of its comment; what stands
+        around both stays. False when the comment is not there. Raises CannotEdit."""
+        number = self._number(source)
+        begin, end = self._documents[number].span
+        root = parse(self._text[begin:end])
+        first = 0 if number == 0 else begin
+        comment = comment_start(self._text[first : begin + root.start])
+        if comment is None:
+            return False
+        self._begins[number] = min(begin, first + comment)
+        kept = self._text[self._begins[number] : first + comment]
+        own = kept + text.rstrip("\n") + self._text[begin + root.end : end]
+        self._new[number] = (own, values_in(text)[0])
+        return True
+
     def add(self, text: str) -> None:
         """One more document, at the end."""
         self._added.append(text)
@@ -54,7 +73,7 @@ class Sheet:
         text = self._text
         for number, (own, _) in sorted(self._new.items(), reverse=True):
             begin, end = self._documents[number].span
-            text = text[:begin] + own + text[end:]
+            text = text[: self._begins.get(number, begin)] + own + text[end:]
         values = [self._new[n][1] if n in self._new else d.value for n, d in enumerate(self._documents)]
         if self._added:
             text = _joined(text, self._added)

@@ -25,6 +25,7 @@ from yaml.events import (
 )
 
 from reconciler.manifest.problem import Path
+from reconciler.manifest.yaml_blocks import as_block_scalar
 from reconciler.manifest.yaml_fast import events
 from reconciler.manifest.yaml_reader import Document, documents
 from reconciler.manifest.yaml_write import as_flow, as_lines, as_scalar
@@ -152,10 +153,8 @@ def _one(text: str, edit: Edit) -> str:
         case Set():
             if root.at(edit.path) is not None:
                 parent = root.need(edit.path[:-1])
-                if len(parent.pairs) == 1:
-                    return _with_value(text, *parent.pairs[0], edit.value)
-                text = _without(text, root, edit.path)
-                root = parse(text)
+                pair = next((k, v) for k, v in parent.pairs if k.text == edit.path[-1])
+                return _with_value(text, *pair, edit.value, parent.flow)
             return _with_key(text, root, edit.path, edit.value)
         case Append():
             if root.at(edit.path) is None:
@@ -245,15 +244,22 @@ def _end(event: Any) -> int:
 
 def _with_scalar(text: str, node: Node, value: Any) -> str:
     old = text[node.start : node.end]
+    block = as_block_scalar(old, value) if old[:1] in ("|", ">") else None
+    if block is not None:
+        return text[: node.start] + block + text[node.end :]
     new = as_scalar(value, old[:1] if old[:1] in ("'", '"') else "")
     before = " " if node.start == node.end and text[node.start - 1 : node.start] == ":" else ""
     return text[: node.start] + before + new + text[node.end :]
 
 
-def _with_value(text: str, key: Node, old: Node, value: Any) -> str:
-    """Of the only key: taken out and put in again, it would take its mapping along."""
+def _with_value(text: str, key: Node, old: Node, value: Any, flow: bool) -> str:
+    """In the place of the old one; a list goes on lines of its own, where it can."""
     colon = text.index(":", key.end)
-    return text[: colon + 1] + " " + as_flow(value) + text[max(old.end, colon + 1) :]
+    rest = text[max(old.end, colon + 1) :]
+    if flow or not isinstance(value, list) or not value:
+        return text[: colon + 1] + " " + as_flow(value) + rest
+    indent = "\n" + " " * _column(text, key.start)
+    return text[: colon + 1] + "".join(indent + line for line in as_lines(value).rstrip("\n").split("\n")) + rest
 
 
 def _with_key(text: str, root: Node, path: Path, value: Any) -> str:

@@ -2,10 +2,32 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import Any
 
 _ONE_LINE = 1_000_000
+_FILLERS = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"
+"""Letters and marks that show nothing."""
+_BEYOND_ASCII = re.compile(r"[^\x00-\x7e]")
+
+
+def _invisible(char: str) -> bool:
+    """Of what is not ASCII: characters without width, marks of direction, odd spaces. A reader of the file is to see
+    them, so they are written as escapes."""
+    return not char.isprintable() or char in _FILLERS
+
+
+def _escape(match: re.Match[str]) -> str:
+    char, code = match.group(), ord(match.group())
+    if not _invisible(char):
+        return char
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def _shown(text: str) -> str:
+    """Texts with such characters are in double quotes by then, all of them."""
+    return text if text.isascii() else _BEYOND_ASCII.sub(_escape, text)
 
 
 @lru_cache(maxsize=1)
@@ -13,9 +35,27 @@ def _dumper() -> Any:
     import yaml
 
     class Dumper(yaml.CSafeDumper):
+        hidden: list[Any]
+
         def ignore_aliases(self, data: Any) -> bool:
             return True
 
+        def represent(self, data: Any) -> None:
+            self.hidden = []
+            super().represent(data)
+
+        def serialize(self, node: Any) -> None:
+            for text in self.hidden:  # Not before: a mapping is in one line only while nothing in it has a style.
+                text.style = '"'
+            super().serialize(node)
+
+    def represented(dumper: Dumper, data: str) -> Any:
+        node = dumper.represent_scalar("tag:yaml.org,2002:str", data)
+        if not data.isascii() and any(map(_invisible, _BEYOND_ASCII.findall(data))):
+            dumper.hidden.append(node)
+        return node
+
+    Dumper.add_representer(str, represented)
     return Dumper
 
 
@@ -26,7 +66,7 @@ def as_block(value: Any) -> str:
     text: str = yaml.dump(
         value, Dumper=_dumper(), sort_keys=False, default_flow_style=None, allow_unicode=True, width=_ONE_LINE
     )
-    return text
+    return _shown(text)
 
 
 def as_lines(value: Any) -> str:
@@ -64,4 +104,4 @@ def as_scalar(value: Any, quote: str = "") -> str:
         allow_unicode=True,
         width=_ONE_LINE,
     )
-    return text.strip()[1:-1]
+    return _shown(text.strip()[1:-1])

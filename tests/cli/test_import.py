@@ -79,6 +79,41 @@ def test_only_what_nobody_manages(lake: Path) -> None:
     assert (text.count("kind: Table"), "nobodys" in text) == (1, True)
 
 
+def test_after_changes_behind_our_back_only_our_record_is_left_to_write(tmp_path: Path) -> None:
+    spec = "config: {y: '1'}\n  indexes: [{column: id, type: btree}]"
+    (tmp_path / "live").mkdir()
+    write(tmp_path / "live", catalog(), table("t", spec=spec))
+    assert reconciler(tmp_path, "apply", "live", "--yes").code == 0
+    dataset = lance.dataset(next(str(p) for p in tmp_path.glob("lake/*t.lance")))
+    dataset.drop_index("id_idx")
+    dataset.delete_config_keys(["y"])
+    dataset.update_config({"z": "1"})
+    dataset.create_scalar_index("id", "BITMAP", name="theirs")
+    assert reconciler(tmp_path, "import", "live", "-o", "live").out == "updated live/m.yaml\n"
+    planned = reconciler(tmp_path, "plan", "live", "--detailed-exitcode")
+    told = "config z, index theirs are declared now; config y, index id_idx are no longer ours"
+    assert (planned.code, f"our record of what we set differs: {told}\n" in planned.out) == (2, True), planned.out
+    assert reconciler(tmp_path, "apply", "live", "--yes").code == 0
+    assert reconciler(tmp_path, "plan", "live", "--detailed-exitcode").code == 0
+    dataset = lance.dataset(dataset.uri)
+    assert [i.name for i in dataset.describe_indices()] == ["theirs"], "nothing else was changed"
+
+
+def test_only_what_was_looked_at_is_told(lake: Path) -> None:
+    """What is declared is not compared with live then, so nothing is said of it."""
+    assert reconciler(lake, "import", "c.yaml", "-o", "live").code == 0
+    file = lake / "live/lake/root-tables.yaml"
+    file.write_text(file.read_text().replace("int64", "int32"))
+    (lake / "c.yaml").unlink()
+    run = reconciler(lake, "import", "live", "-o", "live", "--only-unmanaged")
+    told = "nothing to do: all that is live has an owner or is declared; what is declared was not compared\n"
+    assert (run.code, run.out) == (0, "")
+    assert run.err.endswith(told)
+    assert "nothing else is live" not in run.err
+    part = reconciler(lake, "import", "live", "-o", "live", "--target", "a.**")
+    assert part.err.endswith("nothing to do: the files in live say what is live (of what was asked for)\n")
+
+
 def test_a_dry_run_is_a_diff_that_patch_understands(lake: Path) -> None:
     assert reconciler(lake, "import", "c.yaml", "-o", "live", "--target", "a.ours").code == 0
     before = files(lake)
