@@ -120,6 +120,10 @@ def test_a_report_is_not_a_plan(tmp_path: Path) -> None:
 def test_show_takes_plans_and_reports_only(tmp_path: Path, text: str, form: str) -> None:
     (tmp_path / "x.json").write_text(text)
     run = reconciler(tmp_path, "show", "x.json", "--format", form)
-    assert (run.code, run.out) == (1, "")
+    assert run.code == 1
+    if form == "json":
+        check_schema("failure", run.json)
+    else:
+        assert run.out == ""
     assert run.err.startswith("error: x.json is n")
     assert run.err.count("\n") == 1
