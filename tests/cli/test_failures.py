@@ -131,7 +131,7 @@ def test_show_takes_plans_and_reports_only(tmp_path: Path, text: str, form: str)
 
 def test_a_variable_that_a_saved_plan_needs_is_to_be_set_for_the_run(tmp_path: Path) -> None:
     """In a manifest it could be given a default; a plan is not edited."""
-    write(tmp_path, catalog(path="${env:LAKE_ROOT}/x"), namespace("a"))
+    write(tmp_path, catalog(path="${env:LAKE_ROOT}"), namespace("a"))
     missing = reconciler(tmp_path, "plan", "m.yaml")
     assert "hint: set it, or give a default: ${env:LAKE_ROOT:-value}" in missing.err
     assert reconciler(tmp_path, "plan", "m.yaml", "-o", "p.json", env={"LAKE_ROOT": "./lake"}).code == 0
