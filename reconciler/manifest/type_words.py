@@ -94,6 +94,7 @@ DECIMALS = frozenset({"decimal", "numeric", "number", "dec", "decimal32", "decim
 _VECTORS = {"vector": "float32", "embedding": "float32", "float_vector": "float32", "halfvec": "float16"}
 _LISTS = {"array": "list", "list": "list", "set": "list", "repeated": "list", "list_view": "list",
           "large_list": "large_list", "fixed_size_list": "list", "fixedsizelist": "list", "vector": "list"}  # fmt: skip
+_VARIABLE_WIDTH = frozenset({"string", "large_string", "binary", "large_binary", "blob", "utf8", "large_utf8"})
 _MAPS = frozenset({"map", "dict", "hashmap"})
 _STRUCTS = frozenset({"struct", "row", "record"})
 _BYTES = frozenset({"binary", "fixed", "fixed_size_binary", "fixedsizebinary"})
@@ -140,11 +141,18 @@ def _vector(word: str, theirs: Written) -> str | None:
     match theirs.arguments:
         case (size,) if word in _VECTORS and _NUMBER.fullmatch(size):
             return f"fixed_size_list<{_VECTORS[word]}>[{size}]"
-        case (size,) if theirs.bracket == "[" and word in FORMS and word not in _BYTES and _NUMBER.fullmatch(size):
-            return f"fixed_size_list<{word}>[{size}]" if FORMS[word].spellings == (word,) else None
-        case () if theirs.bracket == "[" and FORMS.get(word, FORMS["map"]).spellings == (word,):
+        case (size,) if theirs.bracket == "[" and _is_item(word) and _NUMBER.fullmatch(size):
+            return _sized(word, size)
+        case () if theirs.bracket == "[" and _is_item(word):
             return f"list<{word}>"
     return None
+
+
+def _is_item(word: str) -> bool:
+    """`text[]` and `float32[16]` are lists of it; the brackets of `datetime64[ns]` say something else."""
+    if word in PLAIN:
+        return word not in _LISTS and word not in _VECTORS and word not in _TIMES
+    return word in FORMS and FORMS[word].spellings == (word,)
 
 
 def _list(word: str, theirs: Written) -> str | None:
@@ -153,10 +161,16 @@ def _list(word: str, theirs: Written) -> str | None:
         case (item,) if kind is not None and item and not _NUMBER.fullmatch(item) and word != "fixed_size_list":
             return f"{kind}<{item}>"
         case (item, size) if kind is not None and _NUMBER.fullmatch(size):
-            return f"fixed_size_list<{item}>[{size}]"
+            return _sized(item, size)
         case (size, item) if kind is not None and _NUMBER.fullmatch(size):
-            return f"fixed_size_list<{item}>[{size}]"
+            return _sized(item, size)
     return None
+
+
+def _sized(item: str, size: str) -> str:
+    """Lance keeps only items of one width in lists of one size."""
+    name = PLAIN[item.lower()].text if item.lower() in PLAIN else item.lower()
+    return f"list<{item}>" if name in _VARIABLE_WIDTH else f"fixed_size_list<{item}>[{size}]"
 
 
 def _nested(word: str, theirs: Written) -> str | None:

@@ -41,10 +41,15 @@ def hint(text: str) -> str:
         ("vector<float, 16>", "fixed_size_list<float32>[16]"),
         ("array<float, 8>", "fixed_size_list<float32>[8]"),
         ("fixed_size_list<float32, 8>", "fixed_size_list<float32>[8]"),
+        ("array<text, 8>", "list<string>"),
+        ("fixed_size_list<string, 8>", "list<string>"),
         ("float32[16]", "fixed_size_list<float32>[16]"),
         ("list<float32[16]>", "list<fixed_size_list<float32>[16]>"),
         ("list(string)", "list<string>"),
         ("string[]", "list<string>"),
+        ("text[]", "list<string>"),
+        ("string[8]", "list<string>"),
+        ("bigint[3]", "fixed_size_list<int64>[3]"),
         ("List[varchar(20)]", "list<string>"),
         ("list<string(20)>", "list<string> (string has no length)"),
         ("map(text, bigint)", "map<string, int64>"),
@@ -54,6 +59,7 @@ def hint(text: str) -> str:
 )
 def test_what_other_systems_write(theirs: str, ours: str) -> None:
     assert hint(theirs) == f"write {ours}"
+    assert type_problem(parse_type(ours.partition(" (")[0])) is None
 
 
 @pytest.mark.parametrize("word", sorted(PLAIN))
