@@ -141,7 +141,7 @@ def _vector(word: str, theirs: Written) -> str | None:
     match theirs.arguments:
         case (size,) if word in _VECTORS and _NUMBER.fullmatch(size):
             return f"fixed_size_list<{_VECTORS[word]}>[{size}]"
-        case (size,) if theirs.bracket == "[" and _is_item(word) and _NUMBER.fullmatch(size):
+        case (size,) if theirs.bracket == "[" and _is_item(word) and word not in _BYTES and _NUMBER.fullmatch(size):
             return _sized(word, size)
         case () if theirs.bracket == "[" and _is_item(word):
             return f"list<{word}>"

@@ -55,6 +55,7 @@ def hint(text: str) -> str:
         ("map(text, bigint)", "map<string, int64>"),
         ("row(a bigint, b array<text>)", "struct<a: int64, b: list<string>>"),
         ("binary(16)", "fixed_size_binary[16]"),
+        ("binary[16]", "fixed_size_binary[16]"),
     ],
 )
 def test_what_other_systems_write(theirs: str, ours: str) -> None:
