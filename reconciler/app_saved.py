@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from reconciler import app
 from reconciler.app_files import saved_plan
-from reconciler.model.diagnostic import Source
+from reconciler.model.diagnostic import Diagnostic, Source
 from reconciler.session import Failure, Session
 
 if TYPE_CHECKING:
@@ -52,4 +52,16 @@ def connect_for(the_plan: Plan, source: Path, at: Session, trusted: Mapping[str,
     names = sorted({s.catalog for s in allowed} | origins)
     if trusted is None and (strange := [name for name in names if name not in the_plan.catalogs]):
         raise Failure(f"{source}: the plan has steps on catalog {strange[0]} but does not describe it")
-    at.connect_all([_spec_in(the_plan, name, source) if trusted is None else trusted[name] for name in names])
+    specs = [_spec_in(the_plan, name, source) if trusted is None else trusted[name] for name in names]
+    try:
+        at.connect_all(specs)
+    except Failure as error:
+        if trusted is None:
+            error.diagnostics = [_in_a_plan(d) for d in error.diagnostics]
+        raise
+
+
+def _in_a_plan(found: Diagnostic) -> Diagnostic:
+    """Nobody edits a plan file: what a manifest would be given, the run has to have."""
+    hint = "set it for this run: a saved plan is applied as it is"
+    return replace(found, hint=hint) if found.code == "M302" else found

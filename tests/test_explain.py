@@ -178,3 +178,10 @@ def test_a_word_that_nobody_knows(tmp_path: Path) -> None:
     assert "did you mean M203?" in missed.err
     assert missed.out == ""
     assert "nothing is called exit 99" in reconciler(tmp_path, "explain", "exit", "99").err
+    assert "exit is one of 0, 1, 2, 3, 4, 5, 6, 130 (" in reconciler(tmp_path, "explain", "exit", "99").err
+    assert "lease is one of waiting, " in reconciler(tmp_path, "explain", "lease helt").err
+    step = reconciler(tmp_path, "explain", "s4")
+    assert "`reconciler explain s4 --report FILE`" in step.err
+    assert "did you mean" not in step.err
+    assert reconciler(tmp_path, "explain", "lease").out.startswith("lease: ")
+    assert "fixed_size_list<float32>[768]" in reconciler(tmp_path, "explain", "types").out

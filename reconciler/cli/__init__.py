@@ -55,21 +55,26 @@ def _command(args: argparse.Namespace, out: Output) -> int:
     from reconciler.cli.exits import ERROR, INTERRUPTED, PARTLY
     from reconciler.model.report import EXIT_CODES
 
+    how = getattr(args, "format", "")
     try:
         command = importlib.import_module(f"reconciler.cli.{args.module}")
         return int(command.run(args, out))
     except Failure as error:
         out.diagnostics(error.diagnostics)
         out.say(f"error: {error.message}")
+        out.no_result(error.message, how)
         return error.exit_code or EXIT_CODES[error.outcome]
     except KeyboardInterrupt:
         out.say("interrupted: nothing was written")
+        out.no_result("interrupted: nothing was written", how)
         return INTERRUPTED
     except Exception as error:
         if args.debug:
             out.traceback(error)
         hint = "" if args.debug else " (run with --debug for the traceback)"
-        out.say(f"internal error: {type(error).__name__}: {error}{hint}")
+        message = f"internal error: {type(error).__name__}: {error}"
+        out.say(f"{message}{hint}")
+        out.no_result(message, how)
         return PARTLY if out.session.writing else ERROR
     finally:
         out.session.close()

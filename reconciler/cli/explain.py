@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from reconciler.explain.catalogue import QUALIFIERS, explanations, find, nearest
 from reconciler.model.explanation import Explanation
 from reconciler.render.explained import explained, listed
 from reconciler.render.way_back import ways_back_as
+
+_STEP = re.compile(r"s[0-9]+")
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
@@ -46,7 +49,19 @@ def _belong(word: str, after: str) -> bool:
 def _found(word: str) -> list[Explanation]:
     found = find(word)
     if not found:
-        near = nearest(word)
-        meant = f"; did you mean {near}?" if near else ""
-        raise app.Failure(f"nothing is called {word}{meant} (`reconciler explain` lists all codes and words)")
+        raise app.Failure(f"nothing is called {word}{_meant(word)} (`reconciler explain` lists all codes and words)")
     return found
+
+
+def _meant(word: str) -> str:
+    if _STEP.fullmatch(word):
+        return (
+            f". A step is numbered in its own plan: `reconciler show FILE` shows it, "
+            f"`reconciler explain {word} --report FILE` the way back from what it did"
+        )
+    first = word.split()[0].lower() if word.split() else ""
+    named = [e.code.split(" ", 1)[1] for e in explanations() if e.code.startswith(f"{first} ")]
+    if first in QUALIFIERS and named:
+        return f"; {first} is one of {', '.join(named)}"
+    near = nearest(word)
+    return f"; did you mean {near}?" if near else ""

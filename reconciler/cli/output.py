@@ -6,6 +6,7 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TextIO
 
@@ -27,6 +28,8 @@ class Output:
         self.session = Session(self.say)
         self.told: list[Diagnostic] = []
         """Without secrets, for formats that carry diagnostics beside a plan."""
+        self.given = False
+        """Something was written as the result, or tried."""
         self.ending = Ending(self.say, self.redactor.text)
         self._log = log
         if log is not None:
@@ -58,6 +61,7 @@ class Output:
 
     def result(self, text: str) -> None:
         """Raises Failure when it cannot be written: a result that nobody gets must not look like success."""
+        self.given = True
         if sys.stdout is None:
             raise Failure("the result cannot be written: stdout is closed")
         try:
@@ -76,6 +80,14 @@ class Output:
             return
         shown = safe_lines(self.redactor.text(text))
         _put(sys.stderr, (_marked(shown) if self._colored(sys.stderr) else shown) + "\n")
+
+    def no_result(self, message: str, how: str) -> None:
+        """Whoever asked for JSON gets one document, also of a run that has no result: with all that was told."""
+        if how == "json" and not self.given:
+            from reconciler.render.as_json import failure_json
+
+            with suppress(Failure):  # It is told on stderr.
+                self.result(failure_json(self.redactor.text(message), self.told))
 
     def made(self, plan: Plan) -> None:
         """The plan of this run, for those who learn of it afterwards."""

@@ -14,8 +14,8 @@ from typing import NoReturn
 MAX_PATTERN = 255
 MAX_STATES = 1_000
 MAX_DEPTH = 20
-MAX_TEXT = 1_000
-"""A longer text matches no pattern: nothing that people name or tag is that long."""
+MAX_TEXT = 10_000
+"""A longer text matches no pattern: nothing that people name, tag or describe is that long."""
 _MAX_CACHED = 5_000
 _SPECIAL = frozenset("\\^$.|?*+()[]{}")
 
@@ -37,14 +37,17 @@ def problem_with(pattern: str) -> PatternError | None:
     return None
 
 
-def matches(pattern: str, text: str) -> bool:
-    """The whole text, and the letter case as it is. Raises PatternError."""
-    return compiled(pattern).matches(text)
+def matches(pattern: str, text: str, one_line: bool = False) -> bool:
+    """The whole text, and the letter case as it is. Raises PatternError.
+
+    `one_line`: no `.` stands for a line end, as in Python; a name that has one is no name that somebody meant to allow.
+    In values it does: a description of two lines is one text, and a block of YAML ends with a line end anyway."""
+    return compiled(pattern, one_line).matches(text)
 
 
 @lru_cache(maxsize=256)
-def compiled(pattern: str) -> Machine:
-    return _Parser(pattern).machine()
+def compiled(pattern: str, one_line: bool = False) -> Machine:
+    return _Parser(pattern, one_line).machine()
 
 
 def _is_word(char: str) -> bool:
@@ -118,8 +121,9 @@ Part = Callable[[int], int]
 
 
 class _Parser:
-    def __init__(self, pattern: str) -> None:
+    def __init__(self, pattern: str, one_line: bool) -> None:
         self.text = pattern
+        self.one_line = one_line
         self.at = 0
         self.depth = 0
         self.built = 0
@@ -166,7 +170,7 @@ class _Parser:
             case "[":
                 return self._step(self._set(start))
             case ".":
-                return self._step(lambda c: c != "\n")
+                return self._step(lambda c: c != "\n" or not self.one_line)
             case "\\":
                 return self._step(self._escape())
             case "*" | "+" | "?" | "{":

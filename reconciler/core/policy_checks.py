@@ -65,7 +65,7 @@ def check_object(check: Check, want: DesiredObject, location: str | None) -> Ite
 def _naming(check: Naming, want: DesiredObject, kind: Kind) -> Iterator[Broken]:
     pattern = check.table if kind == "Table" else check.namespace
     name = want.ident[-1]
-    if pattern is not None and not matches(pattern, name):
+    if pattern is not None and not matches(pattern, name, one_line=True):
         message = f"the name {_shown(name)} of this {kind.lower()} does not match {pattern}"
         hint = "give it a name that does; `renamedFrom` keeps what a live one holds"
         yield Broken(message, hint, ("metadata", "id", len(want.ident) - 1))
@@ -107,7 +107,7 @@ def _columns(check: ColumnLimits, fields: tuple[Field, ...]) -> Iterator[Broken]
         message = f"nested more than {check.max_depth} deep: {names}"
         yield Broken(message, "make columns of the inner fields", (*schema, deep[0][0]))
     if check.name is not None:
-        odd = [p for p, f in walk(fields) if not matches(check.name, f.name)]
+        odd = [p for p, f in walk(fields) if not matches(check.name, f.name, one_line=True)]
         if odd:
             top = next(n for n, f in enumerate(fields) if odd[0] == f.name or odd[0].startswith(f"{f.name}."))
             message = f"column names that do not match {check.name}: {listing([_shown(p) for p in odd])}"

@@ -7,6 +7,7 @@ import difflib
 from collections.abc import Iterable, Mapping, Sequence
 
 from reconciler.core.globs import matches
+from reconciler.core.targets import of_catalog
 from reconciler.model.desired import DEFAULT_OWNER, Desired
 from reconciler.model.ident import Ident, dotted
 from reconciler.model.observed import Snapshot
@@ -34,7 +35,7 @@ def unmatched_target(
         idents |= {*snapshot.namespaces, *snapshot.tables}
     for target in targets:
         if not any(matches(target, ident) for ident in idents):
-            near = _nearest(target, (dotted(i) for i in idents))
+            near = of_catalog(target, desired.catalogs) or _nearest(target, (dotted(i) for i in idents))
             return f"--target {target}: nothing declared or live has such an identifier{near}"
     return None
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from reconciler.explain.types import types_text
 from reconciler.manifest.codes import CODES
 from reconciler.model.errors import Code
 from reconciler.model.explanation import Example, Explanation, Kind, Repeated, Setting
@@ -26,6 +27,8 @@ QUALIFIERS = frozenset({
     "process", "maintain",
 })  # fmt: skip
 """First words of names that are also known without them."""
+TYPES = "types"
+"""The word whose example is the list of all types."""
 _SEEN = "it is told by a plan or a run"
 _NUMBERS = {code.title: int(code) for code in Code}
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -70,7 +73,7 @@ def _entry(code: str, kind: Kind, value: Mapping[str, Any]) -> Explanation:
         _title(code, value),
         value["means"],
         value["fix"],
-        _example(value.get("bad")),
+        types_text() if code == TYPES else _example(value.get("bad")),
         _example(value.get("good")),
         value.get("not_run", _SEEN if kind in ("action", "word") else ""),
         Setting(value.get("alone", False), paths, encoding, tuple(value.get("also", ())), value.get("environment", {})),

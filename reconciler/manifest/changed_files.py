@@ -38,21 +38,22 @@ def changed_files(revision: str, found: Found) -> ChangedFiles:
     commit = repository.base(revision)
     tracked = _tracked(repository, places)
     differences = list(repository.differences(commit, places.asked))
-    changed_links = sorted({*_changed_links(repository, places, commit, differences, tracked)})
+    differences += repository.unwatched(commit, places.asked, tracked.flags)
+    changed_links = sorted({*_changed_links(repository, places, commit, differences, tracked.links)})
     if changed_links:
         raise _not_told(changed_links, revision)
     before: dict[str, str | None] = {d.path: d.blob for d in differences if not d.was_link}
-    before |= {name: None for name in places.files if name not in tracked and name not in before}
+    before |= {name: None for name in places.files if name not in tracked.links and name not in before}
     layers = {name: layer for name in before if (layer := places.layer(name)) is not None}
     return ChangedFiles(repository, [Candidate(layer, places.files.get(n), before[n]) for n, layer in layers.items()])
 
 
-def _tracked(repository: git.Repository, places: Places) -> Collection[str]:
+def _tracked(repository: git.Repository, places: Places) -> git.Tracked:
     """The files of these places, and of those that links in them lead to."""
     while True:
         asked = places.asked
         tracked = repository.tracked(asked)
-        places.follow(name for name, is_link in tracked.items() if is_link)
+        places.follow(name for name, is_link in tracked.links.items() if is_link)
         if places.asked == asked:
             return tracked
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,6 +10,7 @@ from typing import Any
 
 from reconciler.manifest.problem import Path, Problem
 from reconciler.manifest.reserved_keys import check_column_metadata
+from reconciler.manifest.type_hints import hint_for
 from reconciler.model.arrow import (
     ArrowType,
     Field,
@@ -21,7 +21,6 @@ from reconciler.model.arrow import (
     TypeSyntaxError,
     parse_type,
 )
-from reconciler.model.arrow_grammar import KNOWN_NAMES
 from reconciler.model.state import EMPTY
 
 COMMENT_KEY = "comment"
@@ -123,12 +122,8 @@ def _parse(text: str, path: Path, problems: list[Problem]) -> ArrowType:
     try:
         return parse_type(text)
     except TypeSyntaxError as error:
-        word = re.match(r"[A-Za-z_0-9]+", text[error.position :])
-        near = difflib.get_close_matches(word.group().lower(), KNOWN_NAMES, 1, 0.5) if word else []
-        hint = f"did you mean {near[0]}?" if near and "unknown type" in str(error) else ""
-        if not hint and "unknown type" in str(error):
-            hint = "known types: " + ", ".join(KNOWN_NAMES)
         shown = text.replace(_HOLE, "struct")
+        hint = hint_for(text, error).replace(_HOLE, "struct")
         problems.append(Problem("M211", path, f"type {shown!r}: {error}", hint, offset=error.position))
         return BROKEN
 

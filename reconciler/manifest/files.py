@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 
 from reconciler.manifest.links import bound, is_in
+from reconciler.manifest.nearest import nearest
 from reconciler.model.diagnostic import Diagnostic, Source
 
 SUFFIXES = (".yaml", ".yml")
 SKIPPED_FOLDERS = frozenset({"overlays"})
+_ALMOST = 0.7
+"""How alike a name has to be to have been meant."""
 
 
 def find(
@@ -59,7 +63,8 @@ def _expand(
     try:
         status = os.stat(path)
     except FileNotFoundError:
-        hint = "check the path; it is relative to the working directory"
+        near = _beside(path)
+        hint = f"did you mean {near}?" if near else "check the path; it is relative to the working directory"
         diagnostics.append(Diagnostic(Source(path), "M100", "error", f"{path} does not exist", hint))
         return []
     except (OSError, ValueError) as error:
@@ -68,6 +73,15 @@ def _expand(
     if not stat.S_ISDIR(status.st_mode):
         return [path]
     return _walk(path, {(status.st_dev, status.st_ino)}, diagnostics, skipped, kept_in)
+
+
+def _beside(path: str) -> str | None:
+    """What is in the same folder and is called nearly so."""
+    folder, name = os.path.split(path.rstrip(os.sep))
+    with suppress(OSError, ValueError):
+        near = nearest(name, [n for n in os.listdir(folder or ".") if not n.startswith(".")], _ALMOST)
+        return os.path.join(folder, near) if near is not None else None
+    return None
 
 
 def _walk(

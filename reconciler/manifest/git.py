@@ -7,7 +7,7 @@ are taken literally, revisions are resolved first.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -18,6 +18,8 @@ from reconciler.manifest.problem import ManifestError
 _RAW = ("--raw", "--no-renames", "--ignore-submodules=dirty", "--abbrev=64", "-z")
 _SUBMODULE = "160000"
 _LINK = "120000"
+_SPARSE = "S"
+"""How `ls-files -v` marks a file with the flag skip-worktree. In lower case the file has the flag assume-unchanged."""
 _HISTORY = "fetch more of the history: `git fetch --unshallow`, or `fetch-depth: 0` in the checkout step of a workflow"
 _PARTIAL = "this clone lacks earlier contents, and nothing is fetched here: clone without --filter"
 
@@ -35,6 +37,14 @@ class Difference:
     was_link: bool = False
     """A symbolic link: the blob is where it led to."""
     is_link: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Tracked:
+    links: Mapping[str, bool]
+    """All files, and whether each is a symbolic link."""
+    flags: Mapping[str, str]
+    """Files at which git does not look, with the mark of `ls-files -v`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,15 +81,35 @@ class Repository:
     def _shallow(self) -> bool:
         return _text(self._run("rev-parse", "--is-shallow-repository").stdout) == "true"
 
-    def tracked(self, paths: Sequence[str]) -> dict[str, bool]:
-        """The files below these paths that git looks after, and whether each is a symbolic link."""
-        return dict(_modes(self._asked("ls-files", "--stage", "-z", "--", *paths)))
+    def tracked(self, paths: Sequence[str]) -> Tracked:
+        """The files below these paths that git looks after."""
+        listed = [os.fsdecode(entry).split(" ", 1) for entry in _fields(self._asked("ls-files", "-vsz", "--", *paths))]
+        links = dict(_modes(entry for _, entry in listed))
+        flags = {entry.partition("\t")[2]: flag for flag, entry in listed if flag.islower() or flag == _SPARSE}
+        return Tracked(links, flags)
+
+    def unwatched(self, commit: str, paths: Sequence[str], flags: Mapping[str, str]) -> Iterator[Difference]:
+        """Of the files that git was told not to look at (`update-index --assume-unchanged`, `--skip-worktree`), those
+        that may have changed. A sparse checkout has flagged what it leaves out: that is not gone."""
+        there = {name: os.path.join(self.top, name) for name in flags}
+        names = {n for n, flag in flags.items() if os.path.lexists(there[n]) or flag.upper() != _SPARSE}
+        if not names:
+            return
+        before = dict[str, tuple[str, str]]()
+        for entry in _fields(self._asked("ls-tree", "-rz", commit, "--", *paths)):
+            about, _, name = os.fsdecode(entry).partition("\t")
+            if name in names:
+                before[name] = (about.split(" ")[0], about.split(" ")[2])
+        for name in sorted(names):
+            mode, blob = before.get(name, ("", None))
+            yield Difference(name, blob, mode == _LINK, os.path.islink(there[name]))
 
     def links(self, commit: str, names: Collection[str]) -> list[str]:
         """Which of these names were symbolic links."""
         if not names:
             return []
-        found = _modes(self._asked("ls-tree", "-t", "-z", commit, "--", *sorted(names)))
+        listed = _fields(self._asked("ls-tree", "-t", "-z", commit, "--", *sorted(names)))
+        found = _modes(os.fsdecode(entry) for entry in listed)
         return [name for name, is_link in found if is_link and name in names]  # It lists what is beside them too.
 
     def differences(self, commit: str, paths: Sequence[str]) -> Iterator[Difference]:
@@ -138,10 +168,10 @@ def _told() -> Iterator[None]:
         raise GitError("M530", f"git cannot be run: {error}") from error
 
 
-def _modes(listed: bytes) -> Iterator[tuple[str, bool]]:
+def _modes(listed: Iterable[str]) -> Iterator[tuple[str, bool]]:
     """Names, and whether each is a symbolic link. Raises GitError for a submodule."""
-    for entry in _fields(listed):
-        mode, _, name = os.fsdecode(entry).partition("\t")
+    for entry in listed:
+        mode, _, name = entry.partition("\t")
         if mode.startswith(_SUBMODULE):
             message = f"{name} is a submodule: what changed in it cannot be told"
             raise GitError("M534", message, "run inside the submodule, or without --changed-since")

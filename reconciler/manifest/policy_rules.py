@@ -31,8 +31,8 @@ def check_patterns(written: Any, problems: list[Problem]) -> None:
         for path, pattern in _patterns(rule, (*_RULES, number)):
             error = problem_with(pattern)
             if error is not None:
-                hint = "a pattern is for the whole text; it has letters, . [a-z] \\d \\w ( | ) and * + ? {m,n}"
-                message = f"the pattern {pattern[:80]!r} cannot be used: {error.message}"
+                hint = "a pattern is for the whole text; it has letters, . [a-z] \\d \\w \\s ( | ) and * + ? {m,n}"
+                message = f"the pattern {pattern[:80]} cannot be used: {error.message}"
                 problems.append(Problem("M541", path, message, hint, offset=error.position))
 
 

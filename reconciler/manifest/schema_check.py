@@ -15,6 +15,7 @@ from typing import Any
 
 from reconciler.manifest.problem import Path, Problem
 from reconciler.manifest.schema_files import catalog_types, is_secret, is_secret_of_source, schema, secret_keys
+from reconciler.manifest.shape_hints import column, shape_hint
 from reconciler.manifest.substitute import DATA_SOURCE, Substituted, is_plain, put
 from reconciler.manifest.yaml_careful import Careful, Node
 from reconciler.manifest.yaml_scalars import LARGEST, Value, describe, is_too_large, quoted, resolve
@@ -109,13 +110,8 @@ def _problems(error: Any, value: dict[str, Value], careful: Careful, rules: Rule
         case "additionalProperties":
             known = sorted(rule.get("properties", {}))
             for key in kind.unexpected:
-                yield Problem(
-                    "M203",
-                    (*path, key),
-                    f"unknown key {key!r} in {where}",
-                    _nearest_key(error, key, known),
-                    at_key=True,
-                )
+                hint = _column_of_one_key(rule, node) or _nearest_key(error, key, known)
+                yield Problem("M203", (*path, key), f"unknown key {key!r} in {where}", hint, at_key=True)
         case "required" if error.schema_path[-1] == "dependentRequired":
             yield _stands_alone(path, rule, value, kind.property)
         case "required":
@@ -195,7 +191,8 @@ def _wrong_type(path: Path, types: list[str], node: Node | None, rule: dict[str,
         return Problem("M205", path, f"{where} must be {wanted}")
     if node.kind != "scalar":
         found = "a list" if node.kind == "sequence" else "a mapping"
-        return Problem("M205", path, f"{where} must be {wanted}, not {found}")
+        hint = "" if secret else shape_hint(path, types, node)
+        return Problem("M205", path, f"{where} must be {wanted}, not {found}", hint)
     if node.plain and not node.text:
         return Problem("M210", path, f"{where} has no value", f"give it {wanted}, or remove the key")
     if node.plain and types == ["string"] and not isinstance(resolve(node.text), str):
@@ -215,6 +212,7 @@ def _wrong_type(path: Path, types: list[str], node: Node | None, rule: dict[str,
     hint = "write true or false without quotes" if types == ["boolean"] else hint
     if "string" in types and node.plain and len(node.text) <= _SHORT:
         hint = f"write {quoted(node.text)}"  # A date, say, where texts are taken too.
+    hint = hint or shape_hint(path, types, node)
     return Problem("M205", path, f"{where} must be {wanted}; {node.text[:_SHORT]} is {found}", hint)
 
 
@@ -245,6 +243,15 @@ def _not_one_of(path: Path, rule: dict[str, Any], node: Node | None) -> Problem:
 
 def _one_of(options: list[str]) -> str:
     return f"write {options[0]}" if len(options) == 1 else "one of " + ", ".join(options)
+
+
+def _column_of_one_key(rule: Mapping[str, Any], node: Node | None) -> str:
+    """`- id: int64` for a column."""
+    if node is None or len(node.pairs) != 1 or "renamedFrom" not in rule.get("properties", {}):
+        return ""
+    name, type_ = node.pairs[0]
+    short = type_.kind == "scalar" and "name" in rule.get("required", ()) and len(name.text + type_.text) <= _SHORT
+    return f"write `{column(name.text, type_.text)}`" if short else ""
 
 
 def _nearest_key(error: Any, key: str, known: list[str]) -> str:

@@ -155,6 +155,11 @@ def _syntax_hint(problem: str) -> str:
         return "indent with spaces, not tabs; quote values that begin with a special character"
     if "mapping values are not allowed" in problem:
         return "quote a value that contains ': '"
+    if "did not find expected ',' or '}'" in problem:
+        return (
+            "close every quote and bracket; inside of { } a value with [ ] { } or ', ' is in quotes, such as "
+            '{name: at, type: "timestamp[us, tz=UTC]"}'
+        )
     if "did not find expected" in problem or "could not find expected" in problem:
         return "check the indentation, and that every quote and bracket is closed"
     return ""

@@ -170,11 +170,14 @@ def names_inside(type_: ArrowType) -> Iterator[str]:
 
 
 class TypeSyntaxError(ValueError):
-    """`position` counts characters from 0 in the text."""
+    """`position` counts characters from 0 in the text. `inside` is the type that was being read there, "" when none is
+    known; `starts` are the places where types begin that may have to be written otherwise, the likeliest first."""
 
-    def __init__(self, message: str, position: int) -> None:
+    def __init__(self, message: str, position: int, inside: str = "", starts: tuple[int, ...] = ()) -> None:
         super().__init__(message)
         self.position = position
+        self.inside = inside
+        self.starts = starts
 
 
 @lru_cache(maxsize=4096)

@@ -22,19 +22,20 @@ from reconciler.model.arrow import (
 )
 
 MAX_DEPTH = 64
-_ALIASES = {
+ALIASES = {
     "float": "float32", "double": "float64", "halffloat": "float16", "boolean": "bool", "utf8": "string",
     "large_utf8": "large_string",
 }  # fmt: skip
 _DATE_UNITS = {"date32": "day", "date64": "ms"}
 _INTEGERS = frozenset(["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"])
-_UNITS = {
+UNITS = {
     "timestamp": ("s", "ms", "us", "ns"), "duration": ("s", "ms", "us", "ns"), "time32": ("s", "ms"),
     "time64": ("us", "ns"),
 }  # fmt: skip
-_PARAMETRIC = (*_UNITS, "decimal128", "decimal256", "fixed_size_binary", "list", "large_list", "fixed_size_list",
+_PARAMETRIC = (*UNITS, "decimal128", "decimal256", "fixed_size_binary", "list", "large_list", "fixed_size_list",
                "struct", "map", "dictionary")  # fmt: skip
-KNOWN_NAMES: tuple[str, ...] = tuple(sorted(SCALARS | set(_PARAMETRIC)))
+KNOWN = SCALARS | set(_PARAMETRIC)
+KNOWN_NAMES: tuple[str, ...] = tuple(sorted(KNOWN))
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NUMBER = re.compile(r"-?[0-9]{1,10}")
@@ -46,9 +47,17 @@ class Parser:
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
+        self.open: list[tuple[str, int]] = []
+        """The types that are being read and where each begins, the innermost last."""
+        self.last = ("", 0, -1)
+        """The type that was read last, where it begins and where it ends."""
 
     def fail(self, message: str) -> NoReturn:
-        raise TypeSyntaxError(message, self.at)
+        name, start, end = self.last
+        before = end >= 0 and not self.text[end : self.at].strip()
+        inside = self.open[-1][0] if self.open else name if before else ""
+        starts = ([start] if before else []) + [at for _, at in reversed(self.open)]
+        raise TypeSyntaxError(message, self.at, inside, tuple(starts))
 
     def skip(self) -> None:
         self.at = _SPACE.match(self.text, self.at).end()  # type: ignore[union-attr]
@@ -95,14 +104,24 @@ class Parser:
         self.skip()
         start = self.at
         name = self.word()
-        name = _ALIASES.get(name, name)
+        name = ALIASES.get(name, name)
+        if name not in KNOWN:
+            self.at = start
+            self.fail(f"unknown type {name!r}")
+        self.open.append((name, start))
+        found = self.known(name, depth)
+        self.open.pop()
+        self.last = (name, start, self.at)
+        return found
+
+    def known(self, name: str, depth: int) -> ArrowType:
         if name in SCALARS:
             if name in _DATE_UNITS and self.peek("["):
                 self.take("[")
                 self.take(_DATE_UNITS[name])
                 self.take("]")
             return Scalar(name)
-        if name in _UNITS:
+        if name in UNITS:
             return self.temporal(name)
         match name:
             case "decimal128" | "decimal256":
@@ -129,14 +148,11 @@ class Parser:
                 nullable = self.not_null()
                 self.take(">")
                 return MapOf(key, value, nullable)
-            case "dictionary":
-                return self.dictionary(depth)
             case _:
-                self.at = start
-                self.fail(f"unknown type {name!r}")
+                return self.dictionary(depth)
 
     def temporal(self, name: str) -> Temporal:
-        units = _UNITS[name]
+        units = UNITS[name]
         self.take("[")
         self.skip()
         unit = self.word()

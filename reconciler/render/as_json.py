@@ -22,15 +22,22 @@ def report_json(report: Report) -> str:
 
 
 def diagnostics_json(diagnostics: Sequence[Diagnostic], documents: int) -> str:
+    summary = {**_counts(diagnostics), "documents": documents}
+    return dumped({"diagnostics": _shown(diagnostics), "summary": summary})
+
+
+def failure_json(message: str, diagnostics: Sequence[Diagnostic]) -> str:
+    """A command that has no result: why, with the diagnostics as `validate` gives them."""
+    return dumped({"error": bounded(message), "diagnostics": _shown(diagnostics), "summary": _counts(diagnostics)})
+
+
+def _shown(diagnostics: Sequence[Diagnostic]) -> list[object]:
+    return [replace(d, message=bounded(d.message), hint=bounded(d.hint)).to_json() for d in diagnostics]
+
+
+def _counts(diagnostics: Sequence[Diagnostic]) -> dict[str, int]:
     errors = sum(1 for d in diagnostics if d.severity == "error")
-    return dumped(
-        {
-            "diagnostics": [
-                replace(d, message=bounded(d.message), hint=bounded(d.hint)).to_json() for d in diagnostics
-            ],
-            "summary": {"errors": errors, "warnings": len(diagnostics) - errors, "documents": documents},
-        }
-    )
+    return {"errors": errors, "warnings": len(diagnostics) - errors}
 
 
 def dumped(value: object) -> str:

@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Collection, Mapping, Sequence
 
 from reconciler.core.globs import matches
+from reconciler.core.targets import of_catalog
 from reconciler.model.desired import Desired
 from reconciler.model.ident import Ident, dotted
 from reconciler.model.plan import Plan
@@ -44,7 +45,7 @@ def _part(
     inside = {node: ident for node, (catalog, ident) in where.items() if not catalogs or catalog in catalogs}
     for target in targets:
         if not any(ident and matches(target, ident) for ident in inside.values()):
-            near = _nearest(target, {dotted(ident) for ident in inside.values()})
+            near = of_catalog(target, known) or _nearest(target, {dotted(ident) for ident in inside.values()})
             raise Nothing(f"--target {target}: nothing here has such an identifier{near}")
     if not targets and not catalogs:
         return graph

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from reconciler import app
 from reconciler.core.globs import matcher, matches
 from reconciler.core.planner import scope_of
+from reconciler.core.targets import of_catalog
 from reconciler.engine.progress import Progress
 from reconciler.model.desired import Desired, DesiredTable
 from reconciler.model.diagnostic import Diagnostic, has_errors
@@ -63,7 +64,8 @@ def wanted(desired: Desired, what: app.Request) -> list[DesiredTable]:
     tables = [t for n in names for _, t in sorted(desired.tables.get(n, {}).items()) if not t.absent]
     for target in what.options.targets:
         if not any(matches(target, t.ident) for t in tables):
-            raise app.Failure(f"--target {target}: no declared table has such an identifier")
+            told = of_catalog(target, desired.catalogs)
+            raise app.Failure(f"--target {target}: no declared table has such an identifier{told}")
     chosen = matcher(what.options.targets)
     return [t for t in tables if not what.options.targets or chosen(t.ident)]
 

@@ -81,7 +81,11 @@ def test_an_empty_or_wrong_environment_stops_the_run(folder: Path) -> None:
     done = reconciler(folder, "apply", "m", "--yes", "--env", "prd")
     assert (done.code, "did you mean prod?" in done.err) == (1, True)
     done = reconciler(folder, "validate", "m", "--var", "rot=x")
-    assert (done.code, "did you mean root?" in done.out) == (0, True)
+    assert (done.code, "did you mean root?" in done.out) == (1, True)
+    done = reconciler(folder, "apply", "m", "--yes", "--var", "rot=x")
+    assert (done.code, "error[M521]" in done.err) == (1, True)
+    done = reconciler(folder, "validate", "m", "--var", "region=x")
+    assert (done.code, "warning[M521]" in done.out) == (0, True)
     assert not (folder / "dev-lake").exists()
 
 
@@ -145,3 +149,13 @@ def test_a_catalog_that_nothing_changed_in_is_not_even_opened(folder: Path) -> N
     (folder / "m" / "images.yaml").write_text(table("images", "b"))
     assert reconciler(folder, "plan", "m").code == 1, "it cannot be read"
     assert reconciler(folder, "plan", "m", "--changed-since", "main").code == 0
+
+
+@pytest.mark.parametrize("command", ["plan", "graph", "status"])
+def test_a_target_with_its_catalog_is_told_how_to_write_it(folder: Path, command: str) -> None:
+    """Steps and reports name objects so."""
+    done = reconciler(folder, command, "m", "--target", "lake:vision.**")
+    assert done.code == 1
+    assert "a target has no catalog in it: write --catalog lake --target 'vision.**'" in done.err
+    done = reconciler(folder, command, "m", "--catalog", "lake", "--target", "vision.**")
+    assert done.code == 0

@@ -120,6 +120,22 @@ def test_a_report_is_not_a_plan(tmp_path: Path) -> None:
 def test_show_takes_plans_and_reports_only(tmp_path: Path, text: str, form: str) -> None:
     (tmp_path / "x.json").write_text(text)
     run = reconciler(tmp_path, "show", "x.json", "--format", form)
-    assert (run.code, run.out) == (1, "")
+    assert run.code == 1
+    if form == "json":
+        check_schema("failure", run.json)
+    else:
+        assert run.out == ""
     assert run.err.startswith("error: x.json is n")
     assert run.err.count("\n") == 1
+
+
+def test_a_variable_that_a_saved_plan_needs_is_to_be_set_for_the_run(tmp_path: Path) -> None:
+    """In a manifest it could be given a default; a plan is not edited."""
+    write(tmp_path, catalog(path="${env:LAKE_ROOT}"), namespace("a"))
+    missing = reconciler(tmp_path, "plan", "m.yaml")
+    assert "hint: set it, or give a default: ${env:LAKE_ROOT:-value}" in missing.err
+    assert reconciler(tmp_path, "plan", "m.yaml", "-o", "p.json", env={"LAKE_ROOT": "./lake"}).code == 0
+    run = reconciler(tmp_path, "apply", "--plan", "p.json", "--yes")
+    assert run.code == 1
+    assert "p.json:1:1: error[M302]: catalog lake: `spec.path`: " in run.err
+    assert "hint: set it for this run: a saved plan is applied as it is" in run.err

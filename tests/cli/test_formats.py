@@ -48,12 +48,49 @@ def test_manifests_with_errors_give_a_document_too(tmp_path: Path, command: str,
     assert "propertys" in run.out
 
 
-@pytest.mark.parametrize("how", ["text", "json"])
-def test_text_and_json_have_errors_on_stderr_only(tmp_path: Path, how: str) -> None:
+def test_text_has_errors_on_stderr_only(tmp_path: Path) -> None:
     write(tmp_path, catalog(), namespace("a", spec="{propertys: {x: y}}"))
-    run = reconciler(tmp_path, "plan", "m.yaml", "--format", how)
+    run = reconciler(tmp_path, "plan", "m.yaml")
     assert (run.code, run.out) == (1, "")
     assert "M203" in run.err
+
+
+@pytest.mark.parametrize("command", ["plan", "drift", "status"])
+def test_json_is_one_document_also_when_there_is_no_plan(tmp_path: Path, command: str) -> None:
+    write(tmp_path, catalog(), namespace("a", spec="{propertys: {x: y}}"))
+    wrong = reconciler(tmp_path, command, "m.yaml", "--format", "json")
+    assert wrong.code == 1
+    check_schema("failure", wrong.json)
+    assert (
+        wrong.json["diagnostics"] == reconciler(tmp_path, "validate", "m.yaml", "--format", "json").json["diagnostics"]
+    )
+    assert wrong.json["summary"] == {"errors": 1, "warnings": 0}
+    assert f"error: {wrong.json['error']}" in wrong.err
+    assert "M203" in wrong.err
+    dead_server = "{type: rest, uri: http://127.0.0.1:9, max_retries: 0}"
+    write(tmp_path, f"apiVersion: reconciler.lance/v1\nkind: Catalog\nmetadata: {{name: far}}\nspec: {dead_server}\n")
+    dead = reconciler(tmp_path, command, "m.yaml", "--format", "json")
+    assert dead.code == 1
+    check_schema("failure", dead.json)
+    assert dead.json["diagnostics"] == []
+    assert "127.0.0.1:9" in dead.json["error"]
+
+
+def test_no_result_is_no_plan_that_could_be_applied(tmp_path: Path) -> None:
+    write(tmp_path, catalog(), namespace("a", spec="{propertys: {x: y}}"))
+    (tmp_path / "p.json").write_text(reconciler(tmp_path, "plan", "m.yaml", "--format", "json").out)
+    run = reconciler(tmp_path, "apply", "--plan", "p.json", "--yes")
+    assert run.code == 1
+    assert "p.json" in run.err
+    assert not (tmp_path / "lake").exists()
+
+
+def test_a_flag_that_names_nothing_is_a_document_too(lake: Path) -> None:
+    for words in (("plan", "m.yaml", "--catalog", "nowhere"), ("show", "nowhere.json"), ("explain", "nowhere")):
+        run = reconciler(lake, *words, "--format", "json")
+        assert run.code == 1
+        check_schema("failure", run.json)
+        assert "nowhere" in run.json["error"]
 
 
 @pytest.mark.parametrize("how", DOCUMENTS)

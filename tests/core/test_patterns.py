@@ -30,7 +30,8 @@ _PATTERN = st.lists(_SIMPLE, min_size=1, max_size=3).map("|".join)
 @given(_PATTERN, st.text("ab_c1.-\n", max_size=8))
 def test_it_means_what_python_means(pattern: str, text: str) -> None:
     assert problem_with(pattern) is None
-    assert matches(pattern, text) is (re.fullmatch(pattern, text) is not None)
+    assert matches(pattern, text) is (re.fullmatch(pattern, text, re.DOTALL) is not None)
+    assert matches(pattern, text, one_line=True) is (re.fullmatch(pattern, text) is not None)
 
 
 @pytest.mark.parametrize(
@@ -78,6 +79,13 @@ def test_what_is_no_pattern(pattern: str, position: int, word: str) -> None:
     assert found is not None
     assert word in found.message
     assert found.position == position
+
+
+@pytest.mark.parametrize("pattern", [".+", ".{3}", "a.b"])
+def test_a_dot_is_a_line_end_but_not_in_a_name(pattern: str) -> None:
+    assert matches(pattern, "a\nb")
+    assert not matches(pattern, "a\nb", one_line=True)
+    assert not matches("[a-z.]+", "a\nb")
 
 
 HOSTILE = ["(a+)+", "(a|a)*", "(a|aa)+", "(a*)*b", "a*a*a*a*a*a*a*a*b", "(.*a){30}", "((a?){30}a{30})*", "(x*)*(y*)*z"]

@@ -52,6 +52,18 @@ BROKEN = {
         10,
     ),
     "no description": ("{rule: required-properties, properties: {description: .+}}", table("n, t"), "P002", 9),
+    "a column's name of two lines": (
+        '{rule: column-limits, name: ".+"}',
+        table("n, t", 'schema: [{name: "a\\nb", type: int8}]\n'),
+        "P005",
+        10,
+    ),
+    "a column without its tag, whose name hides it": (
+        '{rule: tagged-columns, columns: .*email, require: {metadata: {pii: "true"}}}',
+        table("n, t", 'schema: [{name: "work\\nemail", type: string}]\n'),
+        "P007",
+        10,
+    ),
     "an owner by property": ("{rule: required-owner, property: owner}", table("n, t"), "P003", 9),
     "a folder elsewhere": ('{rule: location-prefix, prefixes: ["s3://acme/prod"]}', table("n, t"), "P004", 9),
     "too many columns": (
@@ -104,7 +116,9 @@ def test_what_breaks_a_rule_is_told_at_its_line(tmp_path: Path, case: str) -> No
     assert finding.hint
 
 
+LINES = 'description: |\n  All customers.\n  One row for each.\nproperties: {team: "a\\nb"}\n'
 KEPT = [
+    ("{rule: required-properties, properties: {description: .+, team: a.b}}", table("n, t", LINES)),
     ('{rule: naming, table: "[a-z]+"}', table("n, t")),
     ('{rule: naming, namespace: "x"}', table("n, t")),
     ("{rule: required-properties, properties: {pii: .+}, kinds: [Namespace]}", table("n, t")),
@@ -277,3 +291,9 @@ def test_the_first_findings_are_told_at_their_keys_the_rest_at_their_documents(
         "metadata:",
         "apiVersion:",
     ]
+
+
+def test_a_pattern_is_shown_as_it_is_written(tmp_path: Path) -> None:
+    loaded = load_text(tmp_path, CATALOG, policy("{rule: naming, table: '(.|\\n)+'}"))
+    (told,) = [d for d in loaded.diagnostics if d.code == "M541"]
+    assert told.message.startswith("the pattern (.|\\n)+ cannot be used: \\n has no meaning here")

@@ -6,17 +6,21 @@ import argparse
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from types_page import types_page
+
 from reconciler.cli.arguments import parser
 from reconciler.cli.help_examples import EXAMPLES
 from reconciler.manifest.schema_files import schema
 
 MADE = "<!-- Made from the {source}. `UPDATE_DOCS=1 pytest tests/docs` writes it anew. -->\n"
-PAGES = ("commands.md", "manifests.md", "plan.md", "report.md")
+PAGES = ("commands.md", "manifests.md", "plan.md", "report.md", "types.md")
 
 
 def page(name: str) -> str:
     if name == "commands.md":
         return "\n".join(_commands())
+    if name == "types.md":
+        return types_page(MADE)
     what = name.removesuffix(".md")
     return "\n".join(_schema_page("manifest" if what == "manifests" else what))
 

@@ -45,7 +45,7 @@ def keys_without_a_word(name: str) -> Iterator[str]:
         yield from walk(rule, key)
 
 
-@pytest.mark.parametrize("name", ["manifest", "plan", "report"])
+@pytest.mark.parametrize("name", ["manifest", "plan", "report", "failure"])
 def test_every_key_of_a_schema_says_what_it_is_for(name: str) -> None:
     """Editors show it, and the reference is made of it."""
     assert list(keys_without_a_word(name)) == []

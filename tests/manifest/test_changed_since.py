@@ -495,3 +495,69 @@ def test_nothing_that_the_repository_configures_is_run(repo: Repo, monkeypatch: 
     assert repo.changed() == ["vision.images"]
     assert not (repo.folder / "ran").exists()
     assert (repo.folder / ".git" / "index").stat().st_ino == index.st_ino, "reading writes nothing"
+
+
+FLAGS = ["--assume-unchanged", "--skip-worktree"]
+
+
+@pytest.mark.parametrize("path", ["m", "."])
+@pytest.mark.parametrize("flag", FLAGS)
+def test_a_file_that_git_does_not_look_at_is_compared(tmp_path: Path, flag: str, path: str) -> None:
+    repo = flagged(tmp_path, flag)
+    assert repo.changed(path=path) == []
+    repo.write("m/images.yaml", documents(IMAGES.replace("int64", "int32")))
+    assert repo.git("status", "--porcelain") == ""
+    assert repo.changed(path=path) == ["vision.images"]
+
+
+def test_a_file_that_git_does_not_look_at_and_that_is_gone_is_a_change(tmp_path: Path) -> None:
+    repo = flagged(tmp_path, "--assume-unchanged")
+    (repo.folder / "m/images.yaml").unlink()
+    assert repo.changed() == ["vision.images"]
+
+
+@pytest.mark.parametrize("flag", FLAGS)
+def test_a_new_file_that_git_does_not_look_at(tmp_path: Path, flag: str) -> None:
+    repo = flagged(tmp_path, flag)
+    repo.write("m/labels.yaml", documents(LABELS))
+    repo.commit()
+    repo.git("update-index", flag, "m/labels.yaml")
+    repo.write("m/labels.yaml", documents(LABELS.replace("labels", "marks")))
+    assert repo.changed() == ["vision.marks"]
+
+
+@pytest.mark.parametrize("flag", FLAGS)
+def test_a_link_that_git_does_not_look_at(tmp_path: Path, flag: str) -> None:
+    repo = flagged(tmp_path, flag)
+    repo.write("kept/one.yaml", documents(LABELS))
+    repo.write("kept/two.yaml", documents(LABELS.replace("labels", "marks")))
+    os.symlink("../kept/one.yaml", repo.folder / "m/link.yaml")
+    repo.commit()
+    repo.git("branch", "-f", "main")
+    repo.git("update-index", flag, "m/link.yaml")
+    assert repo.changed() == []
+    (repo.folder / "m/link.yaml").unlink()
+    os.symlink("../kept/two.yaml", repo.folder / "m/link.yaml")
+    (told,) = [d for d in repo.load().diagnostics if d.severity == "error"]
+    assert told.code == "M534"
+    assert "m/link.yaml" in told.message
+
+
+def test_what_a_sparse_checkout_leaves_out_is_not_gone(tmp_path: Path) -> None:
+    repo = flagged(tmp_path, "--no-assume-unchanged")
+    repo.write("m/more/labels.yaml", documents(LABELS))
+    repo.commit()
+    repo.git("branch", "-f", "main")
+    repo.git("sparse-checkout", "set", "--no-cone", "/*", "!/m/more")
+    assert not (repo.folder / "m/more").exists()
+    assert repo.changed() == []
+
+
+def flagged(tmp_path: Path, flag: str) -> Repo:
+    repo = Repo(tmp_path / "r")
+    repo.write("m/lake.yaml", documents(LAKE, VISION))
+    repo.write("m/images.yaml", documents(IMAGES))
+    repo.commit()
+    repo.git("checkout", "-q", "-b", "work")
+    repo.git("update-index", flag, "m/images.yaml")
+    return repo

@@ -40,6 +40,11 @@ def test_file_is_read_whatever_its_suffix_and_once(tmp_path: Path) -> None:
 
 def test_missing_path_and_empty_folder(tmp_path: Path) -> None:
     assert [d.code for d in load([str(tmp_path / "no")]).diagnostics] == ["M100"]
+    (tmp_path / "lake").mkdir()
+    (near,) = load([str(tmp_path / "lakes")]).diagnostics
+    assert (near.code, near.hint) == ("M100", f"did you mean {tmp_path / 'lake'}?")
+    (far,) = load([str(tmp_path / "elsewhere" / "lake")]).diagnostics
+    assert "did you mean" not in far.hint
     assert [d.code for d in load([str(tmp_path)]).diagnostics] == ["M102"]
     assert [d.code for d in load([]).diagnostics] == ["M102"]
     write(tmp_path / "empty.yaml", "# nothing\n")
