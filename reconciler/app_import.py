@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reconciler import app
+from reconciler.core.ownership import entry_owner
 from reconciler.model.diagnostic import has_errors
 from reconciler.model.ident import Ident, ObjectKey, dotted
 from reconciler.model.missed import Missed
@@ -250,7 +251,7 @@ class _Import:
             left_alone = (*declared.ignore_differences, *part.withheld)
             self.files.update(part, replace(declared, ignore_differences=left_alone), found.state, self._file(part))
         elif self.files.add_object(self._file(part), part, self.spec.name, found.state):
-            self.unowned += _owner(found) is None
+            self.unowned += entry_owner(self.spec.management.owner, found.state) is None
         else:
             self.missed.left_out += _owner(found) == self.spec.management.owner
 

@@ -44,6 +44,13 @@ def test_from_import_to_adoption(lake: Path) -> None:
     assert reconciler(lake, "import", "c.yaml", "-o", "live").out == ""
 
 
+def test_what_carries_a_mark_in_its_data_alone_is_not_called_ownerless(lake: Path) -> None:
+    """Its owner keeps his marks in another catalog; `--adopt` would not take it."""
+    lance.dataset(str(lake / "lake" / "nobodys.lance")).update_metadata({"reconciler.owner": "carol"})
+    run = reconciler(lake, "import", "c.yaml", "-o", "live")
+    assert (run.code, "had no owner" in run.err) == (0, False)
+
+
 def test_one_file_per_table(lake: Path) -> None:
     assert reconciler(lake, "import", "c.yaml", "-o", "live", "--split", "table").code == 0
     assert sorted(files(lake / "live")) == [
