@@ -15,6 +15,7 @@ from reconciler.manifest import files
 from reconciler.manifest.cross_rules import CapabilitiesOf, check
 from reconciler.manifest.document_loader import Loader
 from reconciler.manifest.limits import UNLIMITED, Limits
+from reconciler.manifest.links import bounds
 from reconciler.manifest.origins import Origins
 from reconciler.manifest.overlay import folders
 from reconciler.manifest.plugin_options import PluginTypes
@@ -75,7 +76,9 @@ def load(
         if keep_origins:
             loader.origins = Origins()
         since = _since(changed_since) if changed_since and paths else None
-        _read(loader, paths, environment, None if base is None else paths, since)
+        strange = base is not None or not limits.resolve  # Whoever wants nothing resolved wants nothing else read.
+        kept_in = bounds(paths, whole_repository=base is None) if strange else None
+        _read(loader, paths, environment, kept_in, since)
         loader.finish()
         if base is not None:
             loader.take_catalogs(base, ", ".join(catalogs_from))
@@ -109,16 +112,16 @@ def _read(
     loader: Loader,
     paths: Sequence[str],
     environment: str,
-    inside: Sequence[str] | None = None,
+    kept_in: tuple[str, ...] | None = None,
     since: Since | None = None,
 ) -> None:
     overlays: list[str] = []
-    base = _opened(files.find(paths, loader.diagnostics, overlays, inside), loader)
+    base = _opened(files.find(paths, loader.diagnostics, overlays, kept_in), loader)
     changes = None
     if environment:
         given = paths[0] if paths else "."
         found = folders(environment, overlays, given, loader.diagnostics)
-        changes = _opened(files.find(found, loader.diagnostics, inside=inside), loader)
+        changes = _opened(files.find(found, loader.diagnostics, kept_in=kept_in), loader)
     if since is not None:
         since.ask(paths, base, changes or [], environment)
     loader.prepared = prepare(base, changes, loader.resolver)
