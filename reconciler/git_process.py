@@ -29,6 +29,7 @@ _KEPT = "GIT_CONFIG_"
 _QUIET = {
     "GIT_ALLOW_PROTOCOL": "",  # Before any `protocol.NAME.allow` that is configured.
     "GIT_NO_LAZY_FETCH": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",  # A commit is what it was when it was reviewed.
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
     "LC_ALL": "C",

@@ -7,7 +7,7 @@ on the way to a manifest are noted, and where they lead to is looked at too.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from reconciler.manifest import git
@@ -161,6 +161,16 @@ class Places:
             except OSError:
                 self._targets[path] = None
         return self._targets[path]
+
+
+def tracked_in(repository: git.Repository, places: Places) -> Collection[str]:
+    """The files of these places, and of those that links in them lead to. Raises GitError."""
+    while True:
+        asked = places.asked
+        tracked = repository.tracked(asked)
+        places.follow(name for name, is_link in tracked.items() if is_link)
+        if places.asked == asked:
+            return tracked
 
 
 def _above(name: str) -> Iterator[str]:
