@@ -90,4 +90,5 @@ def _not_seen(names: Sequence[str], revision: str) -> git.GitError:
     """It is not gone: a plan would say so, or say nothing of it."""
     more = f" (and {plural(len(names) - 1, 'more file')})" if len(names) > 1 else ""
     what = f"{names[0]} changed since {revision}, and is not checked out (sparse checkout){more}"
-    return git.GitError("M534", what, "check it out: `git sparse-checkout add FOLDER`, or `git sparse-checkout disable`")
+    hint = "check it out: `git sparse-checkout add FOLDER`, or `git sparse-checkout disable`"
+    return git.GitError("M534", what, hint)

@@ -1,4 +1,4 @@
-"""A manifest that a sparse checkout leaves out is not gone: it is not planned as a removal, and a change of it is told."""
+"""A manifest that a sparse checkout leaves out is not gone: it is never planned as a removal, and its change is told."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def planned(repo: Repo, monkeypatch: pytest.MonkeyPatch, **reading: str) -> list
 def test_pruning_is_refused(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "drop_namespace" not in planned(repo, monkeypatch)
     leave_out(repo, "m/other.yaml")
-    with pytest.raises(Refusal, match="m/other.yaml is in git and not checked out"):
+    with pytest.raises(Refusal, match=r"m/other.yaml is in git and not checked out"):
         planned(repo, monkeypatch)
     leave_out(repo, "m/labels.yaml")
     with pytest.raises(Failure):
