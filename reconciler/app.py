@@ -62,6 +62,7 @@ def validate(paths: Sequence[str], reading: Reading, *, keep_origins: bool = Fal
         limits=limits_of(reading),
         catalogs_from=reading.catalogs_from,
         keep_origins=keep_origins,
+        environment_needed=reading.environment_needed,
     )
     if has_errors(loaded.diagnostics):
         return loaded

@@ -1,4 +1,4 @@
-"""A manifest that a sparse checkout leaves out is not gone: it is never planned as a removal, and its change is told."""
+"""A manifest that a sparse checkout leaves out is not gone: it is never planned as removed, and its change is told."""
 
 from __future__ import annotations
 
