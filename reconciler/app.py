@@ -62,6 +62,7 @@ def validate(paths: Sequence[str], reading: Reading, *, keep_origins: bool = Fal
         limits=limits_of(reading),
         catalogs_from=reading.catalogs_from,
         keep_origins=keep_origins,
+        environment_needed=reading.environment_needed,
     )
     if has_errors(loaded.diagnostics):
         return loaded
@@ -120,6 +121,7 @@ def plan(request: Request, at: Session) -> tuple[Plan, list[Diagnostic]]:
     """The plan and the warnings. Reads every selected catalog, writes nothing."""
     from reconciler.engine.select import prune_without_owner
     from reconciler.manifest.scopes import scope_problems
+    from reconciler.manifest.sparse import why_not_to_prune
 
     loaded = validate(request.paths, request.reading)
     if has_errors(loaded.diagnostics):
@@ -132,6 +134,8 @@ def plan(request: Request, at: Session) -> tuple[Plan, list[Diagnostic]]:
         request = replace(request, options=replace(request.options, only=only))
     if request.options.prune and (problem := prune_without_owner(desired, names) or _prune_at_one_root(desired, names)):
         raise Refusal(problem)
+    if request.options.prune and (hidden := why_not_to_prune(request.paths, request.reading.environment)):
+        raise Refusal(f"--prune is refused: {hidden}")
     if request.options.prune and (nowhere := scope_problems(desired, names)):
         raise Failure("--prune has nothing to look through", nowhere)
     capabilities = capabilities_of(desired, names)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def catalogs_for(the_plan: Plan, source: Path, reading: Reading) -> Mapping[str, CatalogSpec]:
     """The catalogs of `--catalogs-from`, to open instead of those that a plan file describes. Raises Refusal when the
     file would connect to anything else."""
-    loaded = app.validate(reading.catalogs_from, replace(reading, catalogs_from=()))
+    loaded = app.validate(reading.catalogs_from, replace(reading, catalogs_from=(), environment_needed=False))
     if has_errors(loaded.diagnostics):
         raise Failure("the manifests of --catalogs-from have errors", loaded.diagnostics)
     base = loaded.desired

@@ -29,6 +29,7 @@ _KEPT = "GIT_CONFIG_"
 _QUIET = {
     "GIT_ALLOW_PROTOCOL": "",  # Before any `protocol.NAME.allow` that is configured.
     "GIT_NO_LAZY_FETCH": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",  # A commit is what it was when it was reviewed.
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
     "LC_ALL": "C",
@@ -60,7 +61,7 @@ class WorkTree:
 
 def work_tree(path: str, timeout: float | None = None) -> WorkTree:
     """The one that the path is in. Raises NoRepository, NotAsked, and what `run` raises."""
-    top = _top(path)
+    top = top_of(path)
     if top is None:
         raise NoRepository(path)
     trusted = _run(top, "rev-parse", "--git-dir", timeout=timeout)
@@ -76,8 +77,9 @@ def said(done: Done) -> str:
     return lines[0].strip() if lines else ""
 
 
-def _top(path: str) -> str | None:
-    """A `.git` is a folder, or the file that a submodule or a further work tree has."""
+def top_of(path: str) -> str | None:
+    """Where the work tree begins that the path is in. A `.git` is a folder, or the file that a submodule or a further
+    work tree has."""
     at = os.path.realpath(path if os.path.isdir(path) else os.path.dirname(path))
     ceilings = {os.path.realpath(c) for c in os.environ.get("GIT_CEILING_DIRECTORIES", "").split(os.pathsep) if c}
     while not (os.path.isfile(git := os.path.join(at, ".git")) or os.path.lexists(os.path.join(git, "HEAD"))):

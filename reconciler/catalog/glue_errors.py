@@ -13,6 +13,8 @@ from reconciler.catalog.lance_errors import clean
 from reconciler.catalog.service import is_page
 from reconciler.model.errors import CatalogError, Code
 
+_UNDECODABLE = (RecursionError, UnicodeDecodeError)
+"""What botocore's parser fails with on an error whose body is no JSON of this world."""
 NOT_FOUND = frozenset({"EntityNotFoundException"})
 _NO_SUCH_OPERATION = frozenset({"UnknownOperationException", "InvalidAction"})
 EXISTS = frozenset({"AlreadyExistsException", "FederatedResourceAlreadyExistsException"})
@@ -108,7 +110,7 @@ def is_strange(error: BaseException) -> bool:
     took the status."""
     from botocore.parsers import ResponseParserError
 
-    if isinstance(error, (BrokenAnswer, ResponseParserError)):
+    if isinstance(error, (BrokenAnswer, ResponseParserError, *_UNDECODABLE)):
         return True
     return name_of(error).isdecimal() and 300 <= status_of(error) < 500 and status_of(error) not in _STATUS
 
@@ -134,6 +136,8 @@ def _from_library(error: BaseException, doing: str, write: bool) -> CatalogError
     from botocore.parsers import ResponseParserError
 
     text = clean(str(error)) or type(error).__name__
+    if isinstance(error, _UNDECODABLE):
+        text = "the answer is not complete JSON"
     if isinstance(error, (b.NoCredentialsError, b.PartialCredentialsError, b.CredentialRetrievalError)):
         return CatalogError(
             Code.UNAUTHENTICATED, f"{doing}: {text}; give spec.access_key_id or use the AWS environment"
@@ -142,7 +146,7 @@ def _from_library(error: BaseException, doing: str, write: bool) -> CatalogError
         return CatalogError(Code.INVALID_INPUT, f"{doing}: no AWS region: give spec.region or set AWS_REGION")
     if never_sent(error):
         return CatalogError(Code.SERVICE_UNAVAILABLE, f"{doing}: {text}")
-    if isinstance(error, (b.HTTPClientError, ResponseParserError, BrokenAnswer)):
+    if isinstance(error, (b.HTTPClientError, ResponseParserError, BrokenAnswer, *_UNDECODABLE)):
         return CatalogError(Code.SERVICE_UNAVAILABLE, f"{doing}: {text}", unknown_outcome=write)
     if isinstance(error, (b.ParamValidationError, b.BotoCoreError, ValueError)):
         return CatalogError(Code.INVALID_INPUT, f"{doing}: {text}")

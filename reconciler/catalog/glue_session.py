@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from reconciler.catalog.known_secrets import learned
-from reconciler.catalog.options import address, number, text
+from reconciler.catalog.options import base_address, number, text
 from reconciler.model.errors import CatalogError, Code
 
 DEFAULT_SESSION_NAME = "lance-reconciler"
@@ -34,7 +34,7 @@ def glue_client(options: Mapping[str, str], parallel: int, now: Callable[[], dat
     from botocore.config import Config
     from botocore.exceptions import BotoCoreError
 
-    endpoint = address(options, "endpoint") if text(options, "endpoint") else None
+    endpoint = base_address(options, "endpoint") if text(options, "endpoint") else None
     try:
         session = _session(options, now)
         client = session.create_client(
@@ -151,6 +151,6 @@ def _refuse_broken(response_dict: Mapping[str, Any], **_: Any) -> None:
     try:
         if not body or isinstance(json.loads(body), dict):
             return
-    except ValueError:
+    except (ValueError, RecursionError):
         pass
     raise BrokenAnswer("the answer is not complete JSON")

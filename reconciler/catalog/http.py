@@ -277,10 +277,11 @@ def _reply(answer: Answer) -> Reply:
         return Reply(status, headers, None, answer.text)
     try:
         return Reply(status, headers, jsonlib.loads(content), "")
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         if status >= 400:
             return Reply(status, headers, None, answer.text)
-        raise Broken(f"the answer ({status}) is not complete JSON: {error}") from None
+        why = f": {error}" if isinstance(error, jsonlib.JSONDecodeError) else ""  # The others speak of our insides.
+        raise Broken(f"the answer ({status}) is not complete JSON{why}") from None
 
 
 def _delay(attempt: int, asked: float | None) -> float:

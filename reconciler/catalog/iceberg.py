@@ -14,7 +14,7 @@ from reconciler.catalog.iceberg_capabilities import iceberg_capabilities
 from reconciler.catalog.iceberg_client import IcebergClient
 from reconciler.catalog.iceberg_store import IcebergStore
 from reconciler.catalog.iceberg_wire import METADATA, error_type, is_table_metadata
-from reconciler.catalog.options import HEADER, STORAGE, address, number, text, tls, under
+from reconciler.catalog.options import HEADER, STORAGE, address, base_address, number, text, tls, under
 from reconciler.catalog.service import Service
 from reconciler.catalog.stats import Stats
 from reconciler.model.errors import CatalogError, Code
@@ -26,7 +26,7 @@ _TOKENS = "/v1/oauth/tokens"
 
 def connect(options: Mapping[str, str]) -> EntryCatalog:
     """Sends nothing yet. Raises CatalogError for options that make no sense."""
-    endpoint = address(options, "endpoint")
+    endpoint = base_address(options, "endpoint")
     capabilities = iceberg_capabilities(options)
     timeouts = Timeouts(
         number(options, "connect_timeout", 10_000) / 1000, number(options, "read_timeout", 30_000) / 1000

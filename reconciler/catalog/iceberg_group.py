@@ -66,6 +66,7 @@ class GroupCommit:
                 error.code,
                 error.message,
                 unknown_outcome=error.unknown_outcome,
+                landed=error.landed,
                 retry_after=error.retry_after,
                 gave_up=error.gave_up,
             )

@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from reconciler.model.errors import CatalogError, Code
+from reconciler.model.lease import LAST_NUMBER
 
 T = TypeVar("T")
 KEY = "reconciler.lease"
 """The property that has the text of a record, where a record is an object of a service."""
 NOTE = "Notes of the reconciler. Do not change."
-_NUMBER = re.compile(r"[0-9]{10,100}")
+_NUMBER = re.compile(f"[0-9]{{10,{len(str(LAST_NUMBER))}}}")
 
 
 def numbered(number: int) -> str:

@@ -50,6 +50,20 @@ def under(options: Mapping[str, str], prefix: str) -> dict[str, str]:
     return {k[len(prefix) :]: v for k, v in options.items() if k.startswith(prefix)}
 
 
+def base_address(options: Mapping[str, str], key: str) -> str:
+    """One that paths are put after: a query or a fragment would have to be left out."""
+    value = address(options, key)
+    need_path_only(key, value)
+    return value
+
+
+def need_path_only(key: str, value: str) -> None:
+    """What it has beyond that may be a token: it is not repeated."""
+    if "?" in value or "#" in value:
+        message = f"spec.{key} must not have a query (?) or a fragment (#): they would not be sent"
+        raise CatalogError(Code.INVALID_INPUT, message)
+
+
 def address(options: Mapping[str, str], key: str) -> str:
     """An http(s) address without a trailing slash and without a name or password in it."""
     value = required(options, key)

@@ -8,7 +8,18 @@ from reconciler.catalog.entry_catalog import EntryCatalog
 from reconciler.catalog.http import Auth, Http
 from reconciler.catalog.http_auth import ClientCredentials, bearer
 from reconciler.catalog.http_transport import Timeouts
-from reconciler.catalog.options import HEADER, STORAGE, address, need_sendable, number, required, text, tls, under
+from reconciler.catalog.options import (
+    HEADER,
+    STORAGE,
+    address,
+    base_address,
+    need_sendable,
+    number,
+    required,
+    text,
+    tls,
+    under,
+)
 from reconciler.catalog.rest_api import RestApi, code_of
 from reconciler.catalog.rest_capabilities import DELIMITER, rest_capabilities
 from reconciler.catalog.rest_store import RestStore
@@ -24,7 +35,7 @@ def connect(options: Mapping[str, str]) -> EntryCatalog:
     capabilities = rest_capabilities(options)
     stats = Stats()
     http = Http(
-        address(options, "uri"),
+        base_address(options, "uri"),
         timeouts=Timeouts(number(options, "connect_timeout", 10_000) / 1000, _read_timeout(options)),
         max_retries=_retries(options),
         parallel=capabilities.max_parallelism,
@@ -34,7 +45,7 @@ def connect(options: Mapping[str, str]) -> EntryCatalog:
         stats=stats,
         code_of=code_of,
         service=Service(
-            "a Lance REST namespace server", address(options, "uri"), "spec.uri", lambda r: code_of(r) is not None
+            "a Lance REST namespace server", base_address(options, "uri"), "spec.uri", lambda r: code_of(r) is not None
         ),
     )
     delimiter = required(options, "delimiter") if "delimiter" in options else DELIMITER
@@ -69,7 +80,7 @@ def _auth(options: Mapping[str, str]) -> Auth | None:
         return None
     given = "oauth2_server_uri" in options
     return ClientCredentials(
-        address(options, "oauth2_server_uri") if given else address(options, "uri") + _TOKEN_PATH,
+        address(options, "oauth2_server_uri") if given else base_address(options, "uri") + _TOKEN_PATH,
         credential,
         scope=text(options, "scope"),
         timeout=_read_timeout(options),

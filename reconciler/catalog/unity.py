@@ -27,7 +27,8 @@ def connect(options: Mapping[str, str]) -> EntryCatalog:
     stats = Stats()
     token = opt.text(options, "auth_token")
     api_path = opt.text(options, "api_path") or API_PATH
-    url = f"{opt.address(options, 'endpoint')}/{api_path.strip('/')}"
+    opt.need_path_only("api_path", api_path)
+    url = f"{opt.base_address(options, 'endpoint')}/{api_path.strip('/')}"
     http = Http(
         url,
         timeouts=Timeouts(

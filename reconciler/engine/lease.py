@@ -23,7 +23,7 @@ from datetime import UTC, datetime, timedelta
 from reconciler.catalog.base import LeaseRecords
 from reconciler.engine.lease_holder import has_ended
 from reconciler.model.errors import CatalogError, Code
-from reconciler.model.lease import DEFAULT_TTL, Holder, Lease, lease_from
+from reconciler.model.lease import DEFAULT_TTL, LAST_NUMBER, Holder, Lease, lease_from
 
 _ROUNDS = 5
 _MOMENT = 0.05
@@ -98,6 +98,9 @@ class LeaseLog:
         """None when it is not as it was seen, or when it is not known whether the record was made: read again. A number
         may be free again because its record was superseded and dropped: so the newest is looked for afterwards."""
         number, text = seen.number + 1, lease.to_text()
+        if number > LAST_NUMBER:
+            message = f"record {seen.number} in {self.place} has the last number there is, and no run counts so far"
+            raise CatalogError(Code.INVALID_INPUT, f"{message}: remove it by hand")
         if not self._made(number, text):
             return None
         numbers = self._records.numbers()

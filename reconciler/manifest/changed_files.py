@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from reconciler.core.text import plural
 from reconciler.manifest import git
-from reconciler.manifest.repository_places import Found, Layer, Places
+from reconciler.manifest.repository_places import Found, Layer, Places, tracked_in
+from reconciler.manifest.sparse import not_checked_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,26 +37,19 @@ def changed_files(revision: str, found: Found) -> ChangedFiles:
     repository = git.repository(found.paths[0])
     places = Places(repository.top, found)
     commit = repository.base(revision)
-    tracked = _tracked(repository, places)
+    tracked = tracked_in(repository, places)
     differences = list(repository.differences(commit, places.asked))
     differences += repository.unwatched(commit, places.asked, tracked.flags)
     changed_links = sorted({*_changed_links(repository, places, commit, differences, tracked.links)})
     if changed_links:
         raise _not_told(changed_links, revision)
+    hidden = {*not_checked_out(repository, places, tracked)} & {d.path for d in differences}
+    if hidden:
+        raise _not_seen(sorted(hidden), revision)
     before: dict[str, str | None] = {d.path: d.blob for d in differences if not d.was_link}
     before |= {name: None for name in places.files if name not in tracked.links and name not in before}
     layers = {name: layer for name in before if (layer := places.layer(name)) is not None}
     return ChangedFiles(repository, [Candidate(layer, places.files.get(n), before[n]) for n, layer in layers.items()])
-
-
-def _tracked(repository: git.Repository, places: Places) -> git.Tracked:
-    """The files of these places, and of those that links in them lead to."""
-    while True:
-        asked = places.asked
-        tracked = repository.tracked(asked)
-        places.follow(name for name, is_link in tracked.links.items() if is_link)
-        if places.asked == asked:
-            return tracked
 
 
 def _changed_links(
@@ -91,3 +85,11 @@ def _not_told(links: Sequence[str], revision: str) -> git.GitError:
     what = f"{links[0]} is a link that is not what it was at {revision}{more}"
     hint = "run without --changed-since until the link is the same on both sides"
     return git.GitError("M534", f"{what}: what changed through it cannot be told", hint)
+
+
+def _not_seen(names: Sequence[str], revision: str) -> git.GitError:
+    """It is not gone: a plan would say so, or say nothing of it."""
+    more = f" (and {plural(len(names) - 1, 'more file')})" if len(names) > 1 else ""
+    what = f"{names[0]} changed since {revision}, and is not checked out (sparse checkout){more}"
+    hint = "check it out: `git sparse-checkout add FOLDER`, or `git sparse-checkout disable`"
+    return git.GitError("M534", what, hint)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from reconciler.core.globs import Finder
 from reconciler.core.uris import holds_userinfo
+from reconciler.manifest.address_rules import check_addresses
 from reconciler.manifest.backend_rules import check_backend
 from reconciler.manifest.locations import contains, normal
 from reconciler.manifest.nearest import MOST, nearest
@@ -49,6 +50,7 @@ def check(registry: Registry, capabilities_of: CapabilitiesOf | None) -> None:
         objects = (registry.namespaces.get(name, {}), registry.tables.get(name, {}))
         _ignored(entry, [e for store in objects for e in store.values()])
     _locations(registry)
+    check_addresses(registry)
     check_same_root(registry)
     check_row_sources(registry, capabilities_of)
 

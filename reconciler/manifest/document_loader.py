@@ -13,6 +13,8 @@ from reconciler.manifest.convert import convert
 from reconciler.manifest.identity import Key, identity
 from reconciler.manifest.layers import Layered
 from reconciler.manifest.origins import Origins
+from reconciler.manifest.others_catalogs import Others, is_catalog
+from reconciler.manifest.overlay import Overlay
 from reconciler.manifest.plugin_options import PluginTypes
 from reconciler.manifest.prepare import OWN, SHARED, File, Prepared
 from reconciler.manifest.problem import Path, Problem, Problems, TooMany
@@ -51,6 +53,8 @@ class Loader:
     catalog_digests: list[bytes] = field(default_factory=list)
     catalog_files: set[str] = field(default_factory=set)
     origins: Origins | None = None
+    others: Others | None = None
+    """Where Catalog documents are taken from, when it is another place."""
 
     def take_catalogs(self, base: Loader, where: str) -> None:
         """Of what is wrong in `base` only what hides a catalog counts: the rest may be what the manifests put right."""
@@ -74,8 +78,11 @@ class Loader:
                 self.whole = False
             elif not file.was_prepared(found):
                 self.documents += 1
-                layered = found if overlay is None else overlay.applied(sink, found, self.resolver.plain)
-                self._document(sink, layered, references or layered is not found)
+                if self.others is not None and overlay is not None and is_catalog(found):
+                    self._catalog_of_others(sink, found, overlay, self.others)
+                else:
+                    layered = found if overlay is None else overlay.applied(sink, found, self.resolver.plain)
+                    self._document(sink, layered, references or layered is not found)
             if sink.full:
                 self.whole = False
                 return
@@ -88,6 +95,8 @@ class Loader:
                 self.resolver.room = MAX_EXPANSION
                 self._document(sink, document, True)
             overlay.incomplete |= not self.whole
+            if self.others is not None:
+                self.others.pass_over(overlay)
             overlay.tell()
 
     def check_defaults(self) -> None:
@@ -130,6 +139,19 @@ class Loader:
             self._remember_broken(value)
         for problem in problems:
             sink.problem(document, problem)
+
+    def _catalog_of_others(self, sink: Sink, document: Document, overlay: Overlay, others: Others) -> None:
+        """It is compared with the one that is used, as the overlay leaves it. What the overlay makes wrong about it is
+        no error: neither of the two is used."""
+        told, known = len(self.diagnostics), (dict(self.registry.catalogs), set(self.registry.broken_catalogs))
+        layered = overlay.applied(sink, document, self.resolver.plain)
+        self._document(sink, layered, True)
+        wrong = [d for d in self.diagnostics[told:] if d.severity == "error"]
+        if wrong and isinstance(layered, Layered) and layered.patch is not None:
+            del self.diagnostics[told:]
+            self.registry.catalogs, self.registry.broken_catalogs = known
+            others.warn(layered.patch, f"; it would be wrong: {wrong[0].message}")
+            self._document(sink, document, True)
 
     def _note(self, value: Value) -> None:
         """Which variables the document refers to."""

@@ -7,7 +7,7 @@ import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 
-from reconciler.manifest.links import bound, is_in
+from reconciler.manifest.links import is_in, leads_out
 from reconciler.manifest.nearest import nearest
 from reconciler.model.diagnostic import Diagnostic, Source
 
@@ -21,16 +21,15 @@ def find(
     paths: Sequence[str],
     diagnostics: list[Diagnostic],
     skipped: list[str] | None = None,
-    inside: Sequence[str] | None = None,
+    kept_in: tuple[str, ...] | None = None,
 ) -> Iterator[str]:
     """A file is read whatever its suffix; a folder recursively. Symbolic links are followed, each real folder once;
-    with `inside`, one that leads out of those paths is an error: an error in what it leads to would show parts of it.
+    one that leads out of the folders `kept_in` is an error: an error in what it leads to would show parts of it.
     `skipped` gets the folders that are not looked into, but for hidden ones."""
     skipped = [] if skipped is None else skipped
-    kept_in = None if inside is None else tuple({bound(path) for path in inside})
     seen_files: set[tuple[int, int]] = set()
     for path in paths:
-        if kept_in is not None and os.path.exists(path) and not is_in(path, kept_in):
+        if kept_in is not None and leads_out(path, kept_in):
             diagnostics.append(_led_out(path))
             continue
         for file in _expand(path, diagnostics, skipped, kept_in):

@@ -18,7 +18,7 @@ from reconciler.manifest.problem import ManifestError
 _RAW = ("--raw", "--no-renames", "--ignore-submodules=dirty", "--abbrev=64", "-z")
 _SUBMODULE = "160000"
 _LINK = "120000"
-_SPARSE = "S"
+SPARSE = "S"
 """How `ls-files -v` marks a file with the flag skip-worktree. In lower case the file has the flag assume-unchanged."""
 _HISTORY = "fetch more of the history: `git fetch --unshallow`, or `fetch-depth: 0` in the checkout step of a workflow"
 _PARTIAL = "this clone lacks earlier contents, and nothing is fetched here: clone without --filter"
@@ -85,14 +85,14 @@ class Repository:
         """The files below these paths that git looks after."""
         listed = [os.fsdecode(entry).split(" ", 1) for entry in _fields(self._asked("ls-files", "-vsz", "--", *paths))]
         links = dict(_modes(entry for _, entry in listed))
-        flags = {entry.partition("\t")[2]: flag for flag, entry in listed if flag.islower() or flag == _SPARSE}
+        flags = {entry.partition("\t")[2]: flag for flag, entry in listed if flag.islower() or flag == SPARSE}
         return Tracked(links, flags)
 
     def unwatched(self, commit: str, paths: Sequence[str], flags: Mapping[str, str]) -> Iterator[Difference]:
         """Of the files that git was told not to look at (`update-index --assume-unchanged`, `--skip-worktree`), those
         that may have changed. A sparse checkout has flagged what it leaves out: that is not gone."""
         there = {name: os.path.join(self.top, name) for name in flags}
-        names = {n for n, flag in flags.items() if os.path.lexists(there[n]) or flag.upper() != _SPARSE}
+        names = {n for n, flag in flags.items() if os.path.lexists(there[n]) or flag.upper() != SPARSE}
         if not names:
             return
         before = dict[str, tuple[str, str]]()

@@ -1,12 +1,37 @@
 """Links that a stranger may have put among the files: what is reached by one must not be anywhere else.
 
 A path of the command line is trusted as a text, and not for where a link takes it: below the working directory, where a
-checkout lies, it stays there; elsewhere it stays in the folder that it is in.
+checkout lies, it stays there; elsewhere it stays in the folder that it is in. What git keeps for itself is never in a
+folder: a checkout has tokens there.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+
+_OF_GIT = ".git"
+_DEVICES = "/dev"
+"""Nobody who writes manifests puts links there: `/dev/stdin` leads to wherever the caller has pointed it."""
+
+
+def bounds(paths: Iterable[str], whole_repository: bool) -> tuple[str, ...]:
+    """The folders that links may lead to. `whole_repository`: also where that of a path begins above it, so that links
+    inside of one work from wherever the program is started."""
+    found = {bound(path) for path in paths}
+    return tuple(sorted({_repository(folder) or folder for folder in found} if whole_repository else found))
+
+
+def _repository(folder: str) -> str | None:
+    from reconciler.git_process import top_of
+
+    return top_of(folder)
+
+
+def leads_out(path: str, folders: tuple[str, ...]) -> bool:
+    """A given path that a link takes elsewhere."""
+    given = os.path.abspath(path)
+    return not below(given, _DEVICES) and os.path.exists(path) and not is_in(path, folders)
 
 
 def bound(path: str) -> str:
@@ -33,7 +58,11 @@ def is_in(path: str, folders: tuple[str, ...]) -> bool:
         real = os.path.realpath(path)
     except (OSError, ValueError):
         return False
-    return any(below(real, folder) for folder in folders)
+    return any(below(real, folder) and not _of_git(real, folder) for folder in folders)
+
+
+def _of_git(path: str, folder: str) -> bool:
+    return _OF_GIT in os.path.relpath(path, folder).split(os.sep)
 
 
 def below(path: str, folder: str) -> bool:

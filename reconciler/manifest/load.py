@@ -15,7 +15,9 @@ from reconciler.manifest import files
 from reconciler.manifest.cross_rules import CapabilitiesOf, check
 from reconciler.manifest.document_loader import Loader
 from reconciler.manifest.limits import UNLIMITED, Limits
+from reconciler.manifest.links import bounds
 from reconciler.manifest.origins import Origins
+from reconciler.manifest.others_catalogs import Others
 from reconciler.manifest.overlay import folders
 from reconciler.manifest.plugin_options import PluginTypes
 from reconciler.manifest.prepare import File, opened, prepare
@@ -61,21 +63,26 @@ def load(
     limits: Limits = UNLIMITED,
     catalogs_from: Sequence[str] = (),
     keep_origins: bool = False,
+    environment_needed: bool = True,
 ) -> Loaded:
-    """Reads files and folders. Nothing is raised for bad input: everything wrong is a diagnostic."""
+    """Reads files and folders. Nothing is raised for bad input: everything wrong is a diagnostic. `environment_needed`:
+    paths without a folder for the environment are wrong, and not just without anything for it."""
     plugins = plugins or PluginTypes()
     loader = Loader(Resolver(variables, environ, limits=limits), plugins)
     with collection_paused():
         base = None
         if catalogs_from:
             base = Loader(Resolver(variables, environ, limits=Limits(resolve=limits.resolve)), plugins)
-            _read(base, catalogs_from, environment)
+            _read(base, catalogs_from, environment, environment_needed=False)
             base.finish()
             base.check_defaults()
+            loader.others = Others(base.registry, base.prepared.overlay, ", ".join(catalogs_from))
         if keep_origins:
             loader.origins = Origins()
         since = _since(changed_since) if changed_since and paths else None
-        _read(loader, paths, environment, None if base is None else paths, since)
+        strange = base is not None or not limits.resolve  # Whoever wants nothing resolved wants nothing else read.
+        kept_in = bounds(paths, whole_repository=base is None) if strange else None
+        _read(loader, paths, environment, kept_in, since, environment_needed)
         loader.finish()
         if base is not None:
             loader.take_catalogs(base, ", ".join(catalogs_from))
@@ -109,16 +116,17 @@ def _read(
     loader: Loader,
     paths: Sequence[str],
     environment: str,
-    inside: Sequence[str] | None = None,
+    kept_in: tuple[str, ...] | None = None,
     since: Since | None = None,
+    environment_needed: bool = True,
 ) -> None:
     overlays: list[str] = []
-    base = _opened(files.find(paths, loader.diagnostics, overlays, inside), loader)
+    base = _opened(files.find(paths, loader.diagnostics, overlays, kept_in), loader)
     changes = None
     if environment:
         given = paths[0] if paths else "."
-        found = folders(environment, overlays, given, loader.diagnostics)
-        changes = _opened(files.find(found, loader.diagnostics, inside=inside), loader)
+        found = folders(environment, overlays, given, loader.diagnostics if environment_needed else [])
+        changes = _opened(files.find(found, loader.diagnostics, kept_in=kept_in), loader)
     if since is not None:
         since.ask(paths, base, changes or [], environment)
     loader.prepared = prepare(base, changes, loader.resolver)

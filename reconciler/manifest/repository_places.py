@@ -163,6 +163,16 @@ class Places:
         return self._targets[path]
 
 
+def tracked_in(repository: git.Repository, places: Places) -> git.Tracked:
+    """The files of these places, and of those that links in them lead to. Raises GitError."""
+    while True:
+        asked = places.asked
+        tracked = repository.tracked(asked)
+        places.follow(name for name, is_link in tracked.links.items() if is_link)
+        if places.asked == asked:
+            return tracked
+
+
 def _above(name: str) -> Iterator[str]:
     """The folders that it is in, the nearest first."""
     while name:

@@ -14,6 +14,8 @@ from reconciler.model.plan import Json
 FORMAT = 1
 SHORTEST, LONGEST = 1.0, 3600.0
 """Seconds: what a time to live may be."""
+LAST_NUMBER = 10**18 - 1
+"""Of a record. No run counts so far: what has a higher one was made by something else, and would end the counting."""
 DEFAULT_TTL = 60.0
 MOST = 500
 """Characters of what others wrote about themselves."""

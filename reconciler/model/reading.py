@@ -22,3 +22,5 @@ class Reading:
     """Folders that `${file:PATH}` may read from; the same."""
     resolve: bool = True
     """False: `${env:}` and `${file:}` are checked for their form only."""
+    environment_needed: bool = True
+    """False: paths that have no overlay for the environment have nothing to change for it."""

@@ -15,7 +15,7 @@ from reconciler.model.ident import ObjectKey, dotted
 from reconciler.model.plan import THRESHOLD, Plan, Step
 from reconciler.render.junit_xml import Case, Suite, Verdict, junit_xml
 from reconciler.render.ran import FINE, WORDS, Ran, Run
-from reconciler.render.safe_text import bounded
+from reconciler.render.safe_text import bounded, safe
 from reconciler.render.step_details import details
 from reconciler.render.text import NOT_APPLIED, diagnostics_text
 
@@ -85,12 +85,12 @@ def _object(key: ObjectKey, steps: Sequence[Step], findings: Sequence[Finding], 
     lines = [line for s in steps for line in (f"{s.action} ({s.verdict}): {s.reason}", *(f"  {d}" for d in details(s)))]
     lines += [f"{f.code} ({'waived' if f.waiver else f.severity}): {f.message}" for f in findings]
     verdict: Verdict = "failure" if wrong else "passed"
-    return Case(_name(key), verdict, "; ".join(dict.fromkeys(wrong)), "\n".join(lines))
+    return Case(_name(key), verdict, "; ".join(dict.fromkeys(wrong)), "\n".join(map(safe, lines)))
 
 
 def _finding(finding: Finding, name: str) -> Case:
     verdict: Verdict = "failure" if finding.refuses else "passed"
-    return Case(name, verdict, finding.message, finding.message)
+    return Case(name, verdict, finding.message, safe(finding.message))
 
 
 def _name(key: ObjectKey) -> str:
@@ -120,7 +120,7 @@ def _title(run: Run) -> str:
 def _cases(run: Run) -> list[Case]:
     told = run.message or run.counted
     fine = run.outcome in FINE
-    outcome = Case("outcome", text=told) if fine else Case("outcome", "failure", f"{run.title}: {told}")
+    outcome = Case("outcome", text=safe(told)) if fine else Case("outcome", "failure", f"{run.title}: {told}")
     return [*(_step(s) for s in run.steps), outcome]
 
 
@@ -128,4 +128,4 @@ def _step(step: Ran) -> Case:
     name = " ".join(part for part in (step.id, step.action, str(step.key or "")) if part)
     verdict = _VERDICTS[step.status]
     message = step.problem if verdict != "skipped" else step.problem or WORDS[step.status]
-    return Case(name, verdict, message, step.note, step.seconds)
+    return Case(name, verdict, message, safe(step.note), step.seconds)

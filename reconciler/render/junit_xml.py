@@ -19,7 +19,7 @@ Verdict = Literal["passed", "failure", "error", "skipped"]
 @dataclass(frozen=True, slots=True)
 class Case:
     """`failure`: what was looked at is not as it should be; `error`: it could not be looked at. `message` is a line,
-    `text` all there is to say."""
+    `text` all there is to say: lines of which each is made safe already, so that no value of others begins one."""
 
     name: str
     verdict: Verdict = "passed"

@@ -19,7 +19,7 @@ def policy_lines(findings: Sequence[Finding]) -> Iterator[str]:
     for severity, sign in _SIGNS.items():
         for f in findings:
             if f.severity == severity and f.waiver is None:
-                yield f"  {sign} {severity}[{f.code}] {_about(f)}{safe(bounded(f.message))}"
+                yield f"  {sign} {severity}[{safe(f.code)}] {_about(f)}{safe(bounded(f.message))}"
                 if f.source is not None:
                     yield f"      at {safe(f'{f.source.file}:{f.source.line}')}"
                 if f.hint:
@@ -27,7 +27,7 @@ def policy_lines(findings: Sequence[Finding]) -> Iterator[str]:
     for f in findings:
         if f.waiver is not None:
             held = f"waived until {safe(f.waiver.until)}: {safe(bounded(f.waiver.reason))}"
-            yield f"    waived[{f.code}] {_about(f)}{safe(bounded(f.message))}; {held}"
+            yield f"    waived[{safe(f.code)}] {_about(f)}{safe(bounded(f.message))}; {held}"
     yield ""
 
 

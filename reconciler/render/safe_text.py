@@ -17,9 +17,15 @@ def safe(text: str) -> str:
     return text if text.isascii() and text.isprintable() else _UNSAFE.sub(_escaped, text)
 
 
+def safe_line(text: str) -> str:
+    """The same for what a line begins with: a runner of GitHub takes one that starts with `::` for a command."""
+    shown = safe(text)
+    return shown.replace(":", "\\x3a", 1) if shown.lstrip().startswith("::") else shown
+
+
 def safe_lines(text: str) -> str:
     """The same for a text of several lines, which stay lines."""
-    return "\n".join(safe(line) for line in text.split("\n"))
+    return "\n".join(safe_line(line) for line in text.split("\n"))
 
 
 def _escaped(match: re.Match[str]) -> str:

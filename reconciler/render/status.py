@@ -11,7 +11,7 @@ from reconciler.model.run_context import AppliedBy
 from reconciler.model.status import CatalogStatus, FleetStatus, Pending
 from reconciler.render.markdown_parts import WHY
 from reconciler.render.safe_markdown import code, header, prose, row
-from reconciler.render.safe_text import bounded, safe
+from reconciler.render.safe_text import bounded, safe, safe_line
 
 MOST = 20
 """Objects of one kind: this is an overview, `plan` says all of it."""
@@ -29,7 +29,7 @@ def _lines(c: CatalogStatus) -> Iterator[str]:
         yield f"  {title + ':':14}{safe(value)}"
     if not c.complete:
         yield "  Incomplete: what could not be read is in none of these figures"
-        yield from (f"    {bounded(safe(p))}" for p in c.problems[:MOST])
+        yield from (f"    {bounded(safe_line(p))}" for p in c.problems[:MOST])
         yield from _more(len(c.problems))
     for title, lines in _lists(c):
         yield f"  {title}:"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from reconciler.model.plan import Plan
 from reconciler.model.report import Report
 from reconciler.model.run import Run
-from reconciler.render.safe_text import bounded, safe
+from reconciler.render.safe_text import bounded, safe_line
 from reconciler.render.text import DRIFT, NO_CHANGES, plan_summary
 from reconciler.render.what_to_do import what_to_do
 
@@ -18,7 +18,7 @@ LINE = 600
 
 def termination_text(run: Run, clean: Callable[[str], str] = str) -> str:
     """`clean` takes secrets out, before anything is cut: half a secret would be past knowing."""
-    text = "\n".join(bounded(safe(clean(line)), LINE) for line in _lines(run)) + "\n"
+    text = "\n".join(bounded(safe_line(clean(line)), LINE) for line in _lines(run)) + "\n"
     return cut(text, LONGEST)
 
 

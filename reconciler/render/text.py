@@ -12,7 +12,7 @@ from reconciler.model.ident import ObjectKey, dotted
 from reconciler.model.plan import CatalogSummary, Plan, Step
 from reconciler.render.columns import aligned, wrapped
 from reconciler.render.policy_text import policy_lines
-from reconciler.render.safe_text import bounded, safe
+from reconciler.render.safe_text import bounded, safe, safe_line
 from reconciler.render.step_details import details
 
 CREATES = frozenset({"create_namespace", "declare_table", "create_dataset", "add_columns", "create_index"})
@@ -194,7 +194,7 @@ def diagnostics_text(diagnostics: Iterable[Diagnostic]) -> str:
     """`file:line:column: error[M204]: message`, as editors and CI know it."""
     lines = []
     for d in diagnostics:
-        lines.append(f"{safe(str(d.source))}: {d.severity}[{d.code}]: {safe(bounded(d.message))}")
+        lines.append(f"{safe_line(str(d.source))}: {d.severity}[{d.code}]: {safe(bounded(d.message))}")
         if d.hint:
             lines.append(f"  hint: {safe(bounded(d.hint))}")
     return "".join(f"{line}\n" for line in lines)

@@ -6,7 +6,7 @@ from reconciler.core.text import plural
 from reconciler.model.ident import dotted
 from reconciler.model.verification import READ, CheckResult, Verification, VerifiedTable
 from reconciler.render.junit_xml import Case, Suite, junit_xml
-from reconciler.render.safe_text import bounded, safe
+from reconciler.render.safe_text import bounded, safe, safe_line
 
 _SIGNS = {True: "ok", False: "FAILED", None: "to do"}
 
@@ -19,7 +19,7 @@ def verification_text(found: Verification) -> str:
         for check in table.checks:
             if check.ok is not True:
                 detail = f": {bounded(safe(check.detail))}" if check.detail else ""
-                lines.append(f"          {safe(check.name)}{detail}")
+                lines.append(f"          {safe_line(check.name)}{detail}")
     counts = found.summary()
     total = f"{plural(counts['tables'], 'table')}, {plural(counts['checks'], 'check')}"
     pending = found.count(None)

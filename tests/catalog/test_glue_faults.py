@@ -12,6 +12,7 @@ from servers.proxy import Fault, Proxy, answer, cut_answer, cut_before, delay, r
 
 from reconciler.catalog.entry_catalog import EntryCatalog
 from reconciler.catalog.glue_api import GlueApi
+from reconciler.catalog.glue_errors import to_catalog_error
 from reconciler.core.options import PlanOptions
 from reconciler.core.planner import make_plan, scope_of
 from reconciler.engine.execute import execute
@@ -232,3 +233,10 @@ def test_a_new_object_that_is_denied_for_a_moment_is_waited_for(account: Account
     assert ("Table", ("db", "t")) not in scanned(account.connect())
     found(account.connect(), "Table", ("db", "t"))
     assert account.server.calls["GetTable"] == 1, "only what this process has made is asked for again"
+
+
+@pytest.mark.parametrize("error", [RecursionError("deep"), UnicodeDecodeError("utf-8", b"\xff", 0, 1, "no")])
+def test_an_answer_to_a_write_that_cannot_be_read_leaves_it_open(error: Exception) -> None:
+    told = to_catalog_error(error, "create x", write=True)
+    assert (told.unknown_outcome, told.code) == (True, Code.SERVICE_UNAVAILABLE)
+    assert "utf-8" not in told.message

@@ -224,3 +224,18 @@ def test_a_group_has_an_idempotency_key_of_its_own(scripted: Scripted) -> None:
     assert [c["requirements"] for c in group.body["table-changes"]] == [required] * 2
     keys = [c.headers["idempotency-key"] for c in scripted.requests("POST")]
     assert len(keys) == len(set(keys)) == 4
+
+
+def test_what_is_known_of_an_error_is_known_of_it_in_a_group() -> None:
+    """Each caller gets an error of its own; that earlier writes of the step have landed must not be lost with it."""
+    said = CatalogError(
+        Code.SERVICE_UNAVAILABLE, "why", unknown_outcome=True, landed=True, retry_after=2.0, gave_up=True
+    )
+
+    def refuse(*_: object) -> None:
+        raise said
+
+    with pytest.raises(CatalogError) as told:
+        GroupCommit(refuse, refuse).commit(("wh", "n", "t"), {})
+    assert told.value is not said
+    assert vars(told.value) == vars(said)

@@ -46,6 +46,16 @@ def test_a_plan_for_these_catalogs_is_applied(folder: Path) -> None:
     assert reconciler(folder, "plan", "pr", "--detailed-exitcode", env=TOKEN).code == 0
 
 
+def test_a_plan_for_the_first_overlay_of_an_environment_is_applied(folder: Path) -> None:
+    """The catalogs that it was made with have nothing to change for that environment."""
+    (folder / "pr" / "overlays" / "prod").mkdir(parents=True)
+    write(folder / "pr" / "overlays" / "prod", namespace("a", spec="{properties: {stage: prod}}"))
+    plan(folder, "--env", "prod", "--catalogs-from", "base")
+    words = ("apply", "--plan", "plan.json", "--catalogs-from", "base", "--env", "prod", "--yes")
+    done = reconciler(folder, *words, env=TOKEN)
+    assert done.code == 0, done.err
+
+
 @pytest.mark.parametrize("change", [{"path": "./elsewhere"}, {"storage.endpoint": "http://127.0.0.1:9"}])
 def test_a_plan_for_another_place_is_refused(folder: Path, change: dict[str, str]) -> None:
     plan(folder)

@@ -84,3 +84,34 @@ def test_a_record_of_nobody_is_shown_and_removed(folder: Path, text: str) -> Non
     assert (shown.code, "somebody whose record cannot be read" in shown.out) == (6, True)
     assert reconciler(folder, "unlock", "m.yaml", "--yes").code == 0
     assert reconciler(folder, "apply", "m.yaml", "--yes", "--lock-timeout", "0").code == 0
+
+
+@pytest.mark.parametrize("name", ["9" * 100, "9" * 19, "1" + "0" * 18])
+def test_a_file_that_no_run_can_have_made_is_in_nobodys_way(folder: Path, name: str) -> None:
+    """A number that leaves no next one: what is made after it would not be seen."""
+    stray = folder / "lake" / "__reconciler" / "lease" / f"{name}.json"
+    stray.parent.mkdir(parents=True, exist_ok=True)
+    stray.touch()
+    hold(folder)
+    before = sorted(stray.parent.iterdir())
+    run = reconciler(folder, "unlock", "m.yaml", "--yes")
+    assert (run.code, "ann" in run.out) == (0, True)
+    assert len(sorted(stray.parent.iterdir())) == len(before), "one record in place of the other"
+    write(folder, catalog(), table("t"), table("u"))
+    assert reconciler(folder, "apply", "m.yaml", "--yes").code == 0
+    assert stray.exists(), "it is not ours to remove"
+
+
+def test_the_last_number_is_told_with_what_to_do(folder: Path) -> None:
+    stray = folder / "lake" / "__reconciler" / "lease" / f"{'9' * 18}.json"
+    stray.parent.mkdir(parents=True, exist_ok=True)
+    stray.touch()
+    before = sorted(stray.parent.iterdir())
+    run = reconciler(folder, "unlock", "m.yaml", "--yes")
+    assert run.code == 1
+    assert f"record {'9' * 18} in {stray.parent}" in run.err
+    assert "remove it by hand" in run.err
+    assert sorted(stray.parent.iterdir()) == before, "nothing is left behind with each try"
+    stray.unlink()
+    write(folder, catalog(), table("t"), table("u"))
+    assert reconciler(folder, "apply", "m.yaml", "--yes").code == 0

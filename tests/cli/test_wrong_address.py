@@ -20,10 +20,16 @@ ANSWERS = {
     "page": (200, "text/html", b"<html>welcome</html>"),
     "wrong port": (400, "text/html", b"<html>The plain HTTP request was sent to HTTPS port</html>"),
 }
+STRANGE = {
+    "deep": (200, "application/x-amz-json-1.1", b"[" * 100_000),
+    "no text": (200, "application/x-amz-json-1.1", b'{"a": "\xff\xfe"}'),
+    "deep, an error": (400, "application/x-amz-json-1.1", b"[" * 100_000),
+    "no text, an error": (400, "application/x-amz-json-1.1", b'{"a": "\xff\xfe"}'),
+}
 KEYS = "access_key_id: AKIAEXAMPLE, secret_access_key: CANARYsecret1"
 CATALOGS = {
-    "rest": ("uri: '{url}/wrong?sig=CANARYquery2', auth_token: CANARYtoken3", '["a"]', "spec.uri"),
-    "iceberg": ("endpoint: '{url}/wrong?sig=CANARYquery2', auth_token: CANARYtoken3", '["w", "a"]', "spec.endpoint"),
+    "rest": ("uri: '{url}/wrong', auth_token: CANARYtoken3", '["a"]', "spec.uri"),
+    "iceberg": ("endpoint: '{url}/wrong', auth_token: CANARYtoken3", '["w", "a"]', "spec.endpoint"),
     "unity": (
         "endpoint: '{url}', api_path: /wrong, catalog: c, root: /data, auth_token: CANARYtoken3",
         '["c", "a"]',
@@ -120,3 +126,59 @@ def test_a_service_that_fails_is_no_wrong_address(somebody: Somebody, tmp_path: 
     assert f"{somebody.url}/wrong/v1/" in run.err
     assert "Check the endpoint in uri, the network" in run.err
     assert "CANARY" not in run.err
+
+
+@pytest.mark.parametrize("answer", STRANGE)
+@pytest.mark.parametrize("type_", CATALOGS)
+def test_an_answer_that_no_parser_takes(somebody: Somebody, tmp_path: Path, type_: str, answer: str) -> None:
+    """No words of a parser, which say nothing of where to look."""
+    somebody.answer = STRANGE[answer]
+    write(tmp_path, manifest(type_, somebody.url))
+    run = reconciler(tmp_path, "plan", "m.yaml")
+    assert run.code == 1
+    assert "recursion" not in run.err
+    assert "codec" not in run.err
+    if type_ == "glue" or "error" not in answer:  # The words of an error are those of whoever answered.
+        assert f"{somebody.url}/wrong" in run.err
+    if type_ == "glue":
+        assert "does not answer like AWS Glue" in run.err
+        assert "endpoint" in run.err.partition("does not answer like")[2]
+
+
+@pytest.mark.parametrize("part", ["?sig=CANARY", "#CANARY", "/x?"])
+@pytest.mark.parametrize("type_", CATALOGS)
+def test_a_query_is_not_left_out_without_a_word(somebody: Somebody, tmp_path: Path, type_: str, part: str) -> None:
+    """Neither where it is written nor where it comes from a reference; and it is not shown."""
+    key = "uri" if type_ == "rest" else "endpoint"
+    given = somebody.url if type_ == "unity" else f"{somebody.url}/wrong"
+    text = manifest(type_, somebody.url)
+    assert f"{key}: '{given}'" in text
+    write(tmp_path, text.replace(f"'{given}'", f"'{given}{part}'"))
+    run = reconciler(tmp_path, "validate", "m.yaml", "--format", "json")
+    (told,) = run.json["diagnostics"]
+    assert (run.code, told["code"], told["line"], f"`spec.{key}`" in told["message"]) == (1, "M207", 4, True)
+    assert "CANARY" not in run.out + run.err
+    write(tmp_path, text.replace(f"'{given}'", "'${env:PLACE}'"))
+    assert reconciler(tmp_path, "validate", "m.yaml").code == 0
+    run = reconciler(tmp_path, "plan", "m.yaml", env={"PLACE": given + part})
+    assert run.code == 1
+    assert f"spec.{key} must not have a query" in run.err
+    assert "CANARY" not in run.out + run.err
+
+
+def test_a_reference_is_no_query(tmp_path: Path) -> None:
+    """Whatever it has for the case that there is no such variable."""
+    write(tmp_path, manifest("rest", "http://h").replace("http://h/wrong", "http://h/${env:PLACE:-a?b#c}"))
+    assert reconciler(tmp_path, "validate", "m.yaml").code == 0
+
+
+def test_nor_in_the_path_of_the_api(tmp_path: Path) -> None:
+    text = manifest("unity", "http://h")
+    write(tmp_path, text.replace("/wrong", "/wrong?CANARY"))
+    run = reconciler(tmp_path, "validate", "m.yaml")
+    assert (run.code, "`spec.api_path` has a query" in run.out + run.err) == (1, True)
+    assert "CANARY" not in run.out + run.err
+    write(tmp_path, text.replace("/wrong", "'${env:PLACE}'"))
+    run = reconciler(tmp_path, "plan", "m.yaml", env={"PLACE": "/wrong?CANARY"})
+    assert (run.code, "spec.api_path must not have a query" in run.err) == (1, True)
+    assert "CANARY" not in run.out + run.err

@@ -227,16 +227,78 @@ def test_their_variables_and_overlays_do_not_reach_the_catalogs(folder: Path, mo
     assert [d.code for d in found.diagnostics] == ["M312"]
 
 
-def test_an_environment_that_the_base_does_not_have_is_an_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Otherwise the plan would be for another place than the one that was asked for."""
-    (folder / "pr" / "overlays" / "prod").mkdir(parents=True)
-    put(folder, "pr/all.yaml", table("t"))
-    put(folder, "pr/overlays/prod/t.yaml", table("t").replace("spec:", "spec:\n  description: x"))
+def in_prod(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Loaded:
     monkeypatch.chdir(folder)
-    found = load(
-        ["pr"], environment="prod", limits=limits_of(Reading(catalogs_from=("base",))), catalogs_from=("base",)
-    )
-    assert "M511" in codes(found)
+    limits = limits_of(Reading(catalogs_from=("base",)))
+    return load(["pr"], environment="prod", limits=limits, catalogs_from=("base",), environ={"TOKEN": "x"})
+
+
+def overlay(folder: Path, name: str, *documents: str) -> None:
+    (folder / name / "overlays" / "prod").mkdir(parents=True, exist_ok=True)
+    put(folder, f"{name}/overlays/prod/x.yaml", *documents)
+
+
+PATCH = CATALOG.replace("type: dir, path: ./lake", "path: ./prod")
+
+
+def test_the_first_overlay_of_an_environment_can_be_planned(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(folder, "pr/all.yaml", table("t"), SECRET)
+    overlay(folder, "pr", table("t", "properties: {a: x}"))
+    found = in_prod(folder, monkeypatch)
+    assert found.diagnostics == []
+    assert found.desired.tables["lake"]["t",].properties == {"a": "x"}
+    overlay(folder, "pr", PATCH)
+    found = in_prod(folder, monkeypatch)
+    assert [(d.code, d.severity) for d in found.diagnostics] == [("M312", "warning")]
+    assert found.desired.catalogs["lake"].options["path"] == "./lake", "that of the base is used, which has no other"
+
+
+def test_an_environment_that_neither_has_is_unknown(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(folder, "pr/all.yaml", table("t"))
+    (told,) = in_prod(folder, monkeypatch).diagnostics
+    assert (told.code, told.source.file) == ("M511", "pr")
+
+
+@pytest.mark.parametrize("there", [True, False])
+@pytest.mark.parametrize(
+    "theirs",
+    [
+        SECRET.replace("type: dir, path: ./lake", "type: rest, uri: http://127.0.0.1:9"),
+        SECRET.replace("type: dir, path: ./lake", "type: dir, path: ./a"),
+        "",
+    ],
+)
+def test_their_overlay_of_a_catalog_is_not_used(
+    folder: Path, theirs: str, there: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor is what it makes of their document an error: `path` is no key of a document that they made `rest`."""
+    put(folder, "pr/all.yaml", table("t"), *([theirs] if theirs else []))
+    overlay(folder, "pr", PATCH.replace("./prod", "./theirs"))
+    if there:
+        overlay(folder, "base", PATCH)
+    found = in_prod(folder, monkeypatch)
+    assert {(d.code, d.severity) for d in found.diagnostics} == {("M312", "warning")}
+    assert found.desired.catalogs["lake"].options["path"] == ("./prod" if there else "./lake")
+
+
+def test_an_overlay_that_both_have_is_nothing_to_tell(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("base", "pr"):
+        overlay(folder, name, PATCH)
+    for documents in ([table("t")], [table("t"), SECRET]):
+        put(folder, "pr/all.yaml", *documents)
+        assert in_prod(folder, monkeypatch).diagnostics == []
+
+
+def test_what_is_wrong_without_the_overlay_is_an_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(folder, "pr/all.yaml", table("t"), SECRET.replace("path", "pth"))
+    overlay(folder, "pr", PATCH.replace("path: ./prod", "paath: ./prod"))
+    assert [d.code for d in in_prod(folder, monkeypatch).diagnostics if d.severity == "error"] == ["M204", "M203"]
+
+
+def test_an_overlay_of_a_catalog_that_is_nowhere_is_an_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(folder, "pr/all.yaml", table("t"))
+    overlay(folder, "pr", PATCH.replace("name: lake", "name: lkae"))
+    assert codes(in_prod(folder, monkeypatch)) == ["M512"]
 
 
 def far(folder: Path) -> Path:

@@ -162,3 +162,10 @@ def test_a_repository_of_another_user_is_not_asked(repo: Repo, monkeypatch: pyte
     monkeypatch.setenv("GIT_CONFIG_KEY_0", "safe.directory")
     monkeypatch.setenv("GIT_CONFIG_VALUE_0", str(repo.folder))
     assert repo.changed() == ["vision.labels"], "unless git was told to trust it"
+
+
+def test_no_commit_stands_for_another(repo: Repo) -> None:
+    """`git replace` lets one: compared with itself, nothing would have changed."""
+    repo.git("replace", "main", "work")
+    assert repo.git("diff", "--name-only", "main", "work") == "", "git itself is taken in"
+    assert repo.changed() == ["vision.labels"]
