@@ -181,7 +181,9 @@ def test_what_cannot_be_compared_is_told_beside_what_was_read(tmp_path: Path) ->
     run = inventory(tmp_path, "--diff", "--format", "json", "--report", "page.html")
     planned = reconciler(tmp_path, "plan", "m.yaml")
     assert (run.code, planned.code) == (2, 1)
-    assert run.err.splitlines()[-1] == planned.err.splitlines()[-1] == f"error: {run.json['uncompared']['message']}"
+    told = f"error: {run.json['uncompared']['message']}"
+    assert run.err.splitlines()[-1] == told
+    assert planned.err.splitlines()[-1] == f"{told}; for the others alone: `--catalog lake`"
     assert [(c["complete"], c["tables"]) for c in run.json["catalogs"]] == [(True, 1), (False, 0)]
     assert (run.json["diff"], history(tmp_path)[-1]["run"]) == (None, run.json["run"])
     page = (tmp_path / "page.html").read_text()
