@@ -36,8 +36,10 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
 def _nothing(args: argparse.Namespace, done: Imported) -> str:
     """Only what was looked at."""
-    if done.left or done.missed:
+    if done.left:
         return f"nothing was written to {args.output}: what differs from live is told above and stays as it is"
+    if done.missed:
+        return f"nothing was written to {args.output}: what could be read is as the files say"
     asked = " (of what was asked for)" if args.target or args.catalog else ""
     if args.only_unmanaged:
         return f"nothing to do: all that is live{asked} has an owner or is declared; what is declared was not compared"

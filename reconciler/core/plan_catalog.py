@@ -9,7 +9,7 @@ from types import MappingProxyType
 from reconciler.core.draft import Block, Context, Draft, Drafter, parent_block
 from reconciler.core.globs import matcher
 from reconciler.core.options import PlanOptions
-from reconciler.core.ownership import data_owner, standing
+from reconciler.core.ownership import data_owner, entry_owner, standing
 from reconciler.core.plan_deletes import (
     Removal,
     hold_back_over_threshold,
@@ -267,10 +267,11 @@ class _Planner:
         self.plan.drafts += d.drafts
 
     def _note_unowned(self, kind: Kind, ident: Ident, d: Drafter, found: Finding) -> None:
-        """As declared, but not ours: listed, not touched."""
+        """As declared, but not ours: listed, not touched. Of data that is looked after through another catalog only the
+        entry counts."""
         if d.drafts or not isinstance(found, Present):
             return
-        owner = data_owner(self.context.owner, found.state)
+        owner = (entry_owner if ident in self.shared else data_owner)(self.context.owner, found.state)
         if owner != self.context.owner:
             key = ObjectKey(self.spec.name, ident, kind)
             self.plan.unowned.append(key)

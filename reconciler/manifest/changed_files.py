@@ -38,6 +38,8 @@ def changed_files(revision: str, found: Found) -> ChangedFiles:
     places = Places(repository.top, found)
     commit = repository.base(revision)
     tracked = tracked_in(repository, places)
+    for name in tracked.submodules:
+        raise git.not_told_of(name)
     differences = list(repository.differences(commit, places.asked))
     differences += repository.unwatched(commit, places.asked, tracked.flags)
     changed_links = sorted({*_changed_links(repository, places, commit, differences, tracked.links)})

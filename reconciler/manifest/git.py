@@ -45,6 +45,7 @@ class Tracked:
     """All files, and whether each is a symbolic link."""
     flags: Mapping[str, str]
     """Files at which git does not look, with the mark of `ls-files -v`."""
+    submodules: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +85,10 @@ class Repository:
     def tracked(self, paths: Sequence[str]) -> Tracked:
         """The files below these paths that git looks after."""
         listed = [os.fsdecode(entry).split(" ", 1) for entry in _fields(self._asked("ls-files", "-vsz", "--", *paths))]
-        links = dict(_modes(entry for _, entry in listed))
+        submodules = [entry.partition("\t")[2] for _, entry in listed if entry.startswith(_SUBMODULE)]
+        links = dict(_modes(entry for _, entry in listed if not entry.startswith(_SUBMODULE)))
         flags = {entry.partition("\t")[2]: flag for flag, entry in listed if flag.islower() or flag == SPARSE}
-        return Tracked(links, flags)
+        return Tracked(links, flags, submodules)
 
     def unwatched(self, commit: str, paths: Sequence[str], flags: Mapping[str, str]) -> Iterator[Difference]:
         """Of the files that git was told not to look at (`update-index --assume-unchanged`, `--skip-worktree`), those
@@ -173,9 +175,13 @@ def _modes(listed: Iterable[str]) -> Iterator[tuple[str, bool]]:
     for entry in listed:
         mode, _, name = entry.partition("\t")
         if mode.startswith(_SUBMODULE):
-            message = f"{name} is a submodule: what changed in it cannot be told"
-            raise GitError("M534", message, "run inside the submodule, or without --changed-since")
+            raise not_told_of(name)
         yield name, mode.startswith(_LINK)
+
+
+def not_told_of(submodule: str) -> GitError:
+    message = f"{submodule} is a submodule: what changed in it cannot be told"
+    return GitError("M534", message, "run inside the submodule, or without --changed-since")
 
 
 def _fields(data: bytes) -> list[bytes]:

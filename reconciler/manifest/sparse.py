@@ -1,13 +1,18 @@
-"""Manifests that are in git and were not checked out: a sparse checkout leaves them out. They are not gone."""
+"""Manifests that are in git and were not checked out: a sparse checkout leaves some out, a clone all that are in
+submodules unless it is told otherwise. They are not gone."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 
 from reconciler.git_process import top_of
 from reconciler.manifest import git
+from reconciler.manifest.files import find
 from reconciler.manifest.repository_places import Found, Places, tracked_in
+
+_IS_SPARSE = re.compile(r"^\s*sparsecheckout\s*=\s*true\s*$", re.IGNORECASE | re.MULTILINE)
 
 
 def not_checked_out(repository: git.Repository, places: Places, tracked: git.Tracked) -> list[str]:
@@ -18,35 +23,77 @@ def not_checked_out(repository: git.Repository, places: Places, tracked: git.Tra
 
 def why_not_to_prune(paths: Sequence[str], environment: str) -> str | None:
     """What such files declare would look like an orphan. Outside of a repository there are none; where git has no
-    answer, that counts only if the checkout has been a sparse one."""
-    for path in paths:
-        top = top_of(path)
-        if top is None:
-            continue
+    answer, that counts only if the checkout is known to be a sparse one."""
+    roots: dict[str, list[str]] = {}
+    for top, root in _roots(paths):
+        roots.setdefault(top, []).append(root)
+    for top, some in roots.items():
         try:
-            repository = git.repository(path)
-            places = Places(repository.top, Found([path], [], [], environment))
-            hidden = not_checked_out(repository, places, tracked_in(repository, places))
+            repository = git.repository(some[0])
+            places = Places(repository.top, Found(some, [], [], environment))
+            told = _told(repository, places, tracked_in(repository, places))
         except git.GitError as error:
-            if _was_sparse(top):
-                return f"this is a sparse checkout, and git cannot tell which manifests it lacks: {error}"
-            continue
-        if hidden:
-            more = f" and {len(hidden) - 1} more" if len(hidden) > 1 else ""
-            return (
-                f"{hidden[0]}{more} is in git and not checked out (sparse checkout), and what it declares would be "
-                "taken for an orphan: `git sparse-checkout disable`, or give paths that are checked out as a whole"
-            )
+            told = _unanswered(top, error) if _is_sparse(top) else None
+        if told is not None:
+            return told
     return None
 
 
-def _was_sparse(top: str) -> bool:
-    """By the file that has the patterns. A further work tree says where its own are."""
+def _roots(paths: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Work trees, and the outermost path in each from which manifests are read: one of those given, or where the way
+    from there to a manifest enters the work tree."""
+    seen: set[str] = set()
+    for path in paths:
+        if (top := top_of(path)) is not None:
+            yield top, path
+        for file in find([path], []):
+            folder = os.path.dirname(file)
+            if folder in seen and not os.path.islink(file):
+                continue
+            seen.add(folder)
+            within = top_of(os.path.realpath(file))
+            if within is not None and within != top:
+                yield within, _entrance(path, file, within)
+
+
+def _entrance(path: str, file: str, top: str) -> str:
+    at = path
+    for part in os.path.relpath(file, path).split(os.sep):
+        at = os.path.join(at, part)
+        if os.path.join(os.path.realpath(at), "").startswith(os.path.join(top, "")):
+            return at
+    return file
+
+
+def _told(repository: git.Repository, places: Places, tracked: git.Tracked) -> str | None:
+    taken = "and what it declares would be taken for an orphan"
+    if hidden := not_checked_out(repository, places, tracked):
+        more = f" and {len(hidden) - 1} more" if len(hidden) > 1 else ""
+        way = "`git sparse-checkout disable`, or give paths that are checked out as a whole"
+        return f"{hidden[0]}{more} is in git and not checked out (sparse checkout), {taken}: {way}"
+    for name in tracked.submodules:
+        if places.leads(name) and not os.path.lexists(os.path.join(repository.top, name, ".git")):
+            return f"{name} is a submodule that is not checked out, {taken}: `git submodule update --init`"
+    return None
+
+
+def _unanswered(top: str, error: git.GitError) -> str:
+    way = f"run it where git is installed and trusts the folder (`git config --global --add safe.directory {top}`)"
+    return f"{top} is a sparse checkout, and git cannot say which manifests it lacks ({error.message}): {way}"
+
+
+def _is_sparse(top: str) -> bool:
+    """By git's own settings. A further work tree says where its own are. What leads nowhere tells nothing."""
     place = os.path.join(top, ".git")
+    settings = ""
     try:
         if os.path.isfile(place):
             with open(place) as file:
                 place = os.path.join(top, file.read(4096).partition("gitdir:")[2].strip())
+        for name in ("config.worktree", "config", os.path.join("..", "..", "config")):
+            if os.path.isfile(setting := os.path.join(place, name)):
+                with open(setting, errors="replace") as file:
+                    settings += file.read(1_000_000) + "\n"
     except (OSError, ValueError):
         return False
-    return os.path.lexists(os.path.join(place, "info", "sparse-checkout"))
+    return _IS_SPARSE.search(settings) is not None

@@ -19,7 +19,8 @@ _ALL_OF: dict[Kind, tuple[str, ...]] = {
 }
 _WHAT_TO_DO = """\
 # What it is like is not known here: all of it is left as it is. The next import that can read it fills this document
-# in, if nothing was changed here. Otherwise delete the document, with this comment, and import again.
+# in, if nothing was changed here. Otherwise delete the document, with this comment, and import again. Delete it too if
+# the object has been removed since: a document that names it would make it again.
 """
 _COMMENT = re.compile(rf"^# [^\n]* could not be read: [^\n]*\n{re.escape(_WHAT_TO_DO)}\Z", re.MULTILINE)
 

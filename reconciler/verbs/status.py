@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from reconciler import app
 from reconciler.core.globs import matcher
 from reconciler.core.live_counts import live_counts
-from reconciler.core.ownership import data_owner
+from reconciler.core.ownership import entry_owner
 from reconciler.core.planner import summarize
 from reconciler.model.capabilities import Capabilities
 from reconciler.model.desired import CatalogSpec
@@ -46,10 +46,11 @@ def _catalog(
     namespaces, tables = live_counts(snapshot, capabilities, selected)
     steps = [s for s in made.steps if s.catalog == spec.name]
     us = spec.management.owner
-    seen = [(k, i, s) for k, i, s in _states(snapshot) if selected(i)]
-    ours = [(k, i, s) for k, i, s in seen if data_owner(us, s) == us]
-    others = [(ObjectKey(spec.name, i, k), who) for k, i, s in seen if (who := data_owner(us, s)) != us]
-    applied = [(ObjectKey(spec.name, i, k), by) for k, i, s in ours if (by := _applied_by(s)) is not None]
+    seen = [(ObjectKey(spec.name, i, k), s) for k, i, s in _states(snapshot) if selected(i)]
+    owners = {key: made.owners.get(key, entry_owner(us, s)) for key, s in seen}
+    ours = [(key, s) for key, s in seen if owners[key] == us]
+    others = [(key, owner) for key, owner in owners.items() if owner != us]
+    applied = [(key, by) for key, s in ours if (by := _applied_by(s)) is not None]
     return CatalogStatus(
         spec.name,
         spec.type,
@@ -58,8 +59,8 @@ def _catalog(
         summary.problems,
         namespaces,
         tables,
-        sum(1 for kind, _, _ in ours if kind == "Namespace"),
-        sum(1 for kind, _, _ in ours if kind == "Table"),
+        sum(1 for key, _ in ours if key.kind == "Namespace"),
+        sum(1 for key, _ in ours if key.kind == "Table"),
         summarize(tuple(steps)),
         _pending(steps),
         tuple(k for k in made.orphans if k.catalog == spec.name),

@@ -80,3 +80,17 @@ def test_whose_the_data_is_counts_for_an_entry_that_follows() -> None:
 def test_an_entry_of_ours_is_ours_whosever_the_data_is() -> None:
     both = [("a", "update_table", "allowed", None), ("b", "update_table", "allowed", None)]
     assert steps_of_two("us", "them", PlanOptions()) == both
+
+
+def test_an_entry_that_follows_is_nobody_elses() -> None:
+    """As declared, and ours: what the data is, the leader looks after."""
+    catalogs = {n: CatalogSpec(n, "memory", {}, Management(owner=o), HERE) for n, o in (("a", "us"), ("b", "them"))}
+    tables = {name: {("t",): DesiredTable(name, ("t",), HERE, fields=WANTED[:1])} for name in "ab"}
+    dataset = DatasetState(WANTED[:1], owner="us")
+    marks = {"a": Marks("us"), "b": Marks("them")}
+    snapshots = {n: Snapshot({}, {("t",): Present(TableState("/lake/t", {}, marks[n], dataset))}) for n in "ab"}
+    capabilities = dict.fromkeys("ab", MemoryCapabilities())
+    plan = make_plan(Desired(catalogs, {}, tables), snapshots, capabilities, PlanOptions())
+    assert (plan.steps, plan.unowned) == ((), ())
+    alone = make_plan(Desired(catalogs, {}, tables), {"b": snapshots["b"]}, capabilities, PlanOptions())
+    assert [key.catalog for key in alone.unowned] == ["b"], "alone it would change the data"

@@ -151,7 +151,8 @@ spec:
 ---
 # table broken could not be read: Internal: line one line two
 # What it is like is not known here: all of it is left as it is. The next import that can read it fills this document
-# in, if nothing was changed here. Otherwise delete the document, with this comment, and import again.
+# in, if nothing was changed here. Otherwise delete the document, with this comment, and import again. Delete it too if
+# the object has been removed since: a document that names it would make it again.
 apiVersion: reconciler.lance/v1
 kind: Table
 metadata:

@@ -93,3 +93,57 @@ def test_where_git_has_no_answer(repo: Repo, sparse: bool, monkeypatch: pytest.M
 def test_outside_of_a_repository_there_is_nothing_to_ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     assert why_not_to_prune([str(tmp_path)], "prod") is None
+
+
+@pytest.mark.parametrize("way", ["above", "link to the folder", "link to a file"])
+def test_a_checkout_that_the_way_leads_into(repo: Repo, way: str, tmp_path: Path) -> None:
+    """As the volume of git-sync has it: a link to the work tree."""
+    leave_out(repo, "m/other.yaml", "n/far.yaml")
+    given = tmp_path / "given"
+    given.mkdir()
+    (given / "own.yaml").write_text(documents(OWNED))
+    if way == "above":
+        (given / "current").symlink_to(repo.folder)
+    elif way == "link to the folder":
+        (given / "x").symlink_to(repo.folder / "m")
+    else:
+        (given / "all.yaml").symlink_to(repo.folder / "m/all.yaml")
+    told = why_not_to_prune([str(given)], "")
+    assert (told is not None and "m/other.yaml is in git" in told) is (way != "link to a file")
+
+
+def test_a_submodule(repo: Repo, tmp_path: Path) -> None:
+    """One that is there is read; one that was not checked out is not gone."""
+    inner = Repo(tmp_path / "inner")
+    inner.write("x.yaml", documents(VISION.replace("vision", "inner")))
+    inner.commit()
+    repo.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(inner.folder), "m/sub")
+    repo.commit()
+    path = str(repo.folder / "m")
+    assert why_not_to_prune([path], "") is None
+    leave_out(repo, "nothing")
+    assert why_not_to_prune([path], "") is None, "sparse, and all there"
+    repo.git("submodule", "--quiet", "deinit", "--force", "m/sub")
+    assert "m/sub is a submodule that is not checked out" in (why_not_to_prune([path], "") or "")
+    assert why_not_to_prune([str(repo.folder / "m/all.yaml")], "") is None
+
+
+def test_a_checkout_that_is_no_longer_sparse(repo: Repo, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    leave_out(repo, "m/other.yaml")
+    repo.git("sparse-checkout", "disable")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert why_not_to_prune([str(repo.folder / "m")], "") is None
+
+
+def test_a_further_work_tree(repo: Repo, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Its settings are its own."""
+    repo.git("worktree", "add", "-q", str(tmp_path / "further"), "main")
+    further = tmp_path / "further"
+    repo.git("-C", str(further), "sparse-checkout", "set", "--no-cone", "/*", "!m/other.yaml")
+    assert "m/other.yaml is in git" in (why_not_to_prune([str(further / "m")], "") or "")
+    assert why_not_to_prune([str(repo.folder / "m")], "") is None
+    monkeypatch.setenv("PATH", str(tmp_path))
+    told = why_not_to_prune([str(further / "m")], "")
+    assert told is not None
+    assert "safe.directory" in told
+    assert "--changed-since" not in told
