@@ -4,6 +4,7 @@ made under the new name as if the old one were not there."""
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import pytest
 from test_planning_rules import HERE, PRUNE, SPACE, live_table, ns, only, steps, table
@@ -16,7 +17,8 @@ from reconciler.model.desired import CatalogSpec, Desired, DesiredNamespace, Des
 from reconciler.model.errors import Code
 from reconciler.model.ident import Ident
 from reconciler.model.observed import Gap, Present, Snapshot, Unreadable
-from reconciler.model.plan import INCOMPLETE, UNREADABLE, Plan
+from reconciler.model.plan import INCOMPLETE, NOT_OWNED, UNREADABLE, Plan
+from reconciler.model.state import DatasetState, Marks, TableState
 
 Live = dict[Ident, Present | Unreadable]
 LIVE: Live = {("a",): SPACE, ("a", "x"): SPACE, ("a", "x", "t"): live_table("a", "x", "t"), ("c",): SPACE}
@@ -101,3 +103,16 @@ def test_what_cannot_be_read_is_not_renamed(options: PlanOptions) -> None:
     held = [s for s in result.steps if s.change.ident in (("b",), ("d", "t"))]
     assert [(s.verdict, s.blocked_by, "not for you" in s.reason) for s in held] == [("blocked", UNREADABLE, True)] * 2
     assert steps(result) == [("create_namespace", ("d",))], "what is next to them is made"
+
+
+def test_a_table_whose_data_is_anothers_is_not_moved_along() -> None:
+    """Its entry has no mark, and `--adopt` would not take it: it keeps its name."""
+    inside = live_table("a", "x", "t")
+    assert isinstance(inside.state, TableState)
+    assert isinstance(inside.state.dataset, DatasetState)
+    theirs = replace(inside.state, marks=Marks(), dataset=replace(inside.state.dataset, owner="them"))
+    nobodys = replace(theirs, dataset=replace(theirs.dataset, owner=None))
+    for state, blocked_by in ((theirs, NOT_OWNED), (nobodys, None)):
+        live = {**LIVE, ("a", "x", "t"): Present(state)}
+        plan = planned(MOVED, live, options=PlanOptions(adopt=True))
+        assert [s.blocked_by for s in plan.steps if isinstance(s.change, RenameNamespace)] == [blocked_by]
