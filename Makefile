@@ -15,7 +15,7 @@ SHELL := /bin/bash
 help:
 	@echo 'make demo    apply manifests-example/ to a lake in .demo/, then fill a table of it on Spark if there is Java'
 	@echo 'make test    everything: ruff, mypy, all tests (CI runs this)'
-	@echo 'make check   ruff, mypy and the tests that take about a minute together'
+	@echo 'make check   ruff, mypy and the quick tests, a minute and a half of them'
 	@echo 'make bench   the benchmarks of tests/bench/'
 	@echo 'make clean   removes .venv, .demo and all caches'
 
