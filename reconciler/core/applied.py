@@ -9,6 +9,7 @@ from reconciler.core.diff_schema import ignore_rule
 from reconciler.core.fields import Fields, annotated, find
 from reconciler.model.arrow import Field
 from reconciler.model.desired import DesiredTable
+from reconciler.model.state import DatasetState
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,13 @@ def expected_applied(want: DesiredTable, there: Fields | None = None) -> tuple[s
     if "indexes" not in ignored:
         out += [f"index:{i.name}" for i in want.indexes if f"indexes.{i.name}" not in ignored]
     return tuple(sorted(out))
+
+
+def live_entries(live: DatasetState) -> set[str]:
+    """Everything that is there and could be in the record."""
+    noted = [f"field:{_escape(path)}:{k}" for path, f in annotated(live.fields) for k in wanted_metadata(f)]
+    config, schema = [f"config:{k}" for k in live.config], [f"schema:{k}" for k in live.schema_metadata]
+    return {*config, *schema, *noted, *(f"index:{i.name}" for i in live.indexes)}
 
 
 def _escape(path: str) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from reconciler.core.applied import Applied, expected_applied, parse_applied, wanted_metadata
+from reconciler.core.applied import Applied, expected_applied, live_entries, parse_applied, wanted_metadata
 from reconciler.core.diff_index import by_name, index_differences, needs_record
 from reconciler.core.diff_properties import MapDiff, diff_map
 from reconciler.core.diff_schema import ignore_rule
 from reconciler.core.draft import Drafter
 from reconciler.core.fields import annotated, find, past_renames, rename_path
+from reconciler.core.notes import due
 from reconciler.core.plan_columns import plan_columns
 from reconciler.core.plan_data import plan_data
 from reconciler.core.plan_index import create_indexes, drop_indexes, wanted_indexes, with_live_names
@@ -22,20 +23,20 @@ from reconciler.model.state import DatasetState
 FieldChanges = dict[str, dict[str, str | None]]
 
 
-def plan_dataset(d: Drafter, want: DesiredTable, bookkeeping: bool) -> None:
-    """`bookkeeping`: also bring our own record up to date (not on tables that are held back)."""
+def plan_dataset(d: Drafter, want: DesiredTable, bookkeeping: bool, notes: bool) -> None:
+    """`bookkeeping`: also bring our own record up to date (not on tables that are held back). `notes`: see notes.py."""
     declares = want.fields is not None or want.config or want.schema_metadata or want.indexes
     if not declares and not d.dataset.applied:
         return
     renames = plan_columns(d, want) if want.fields is not None else {}
     want = with_live_names(want, d.dataset.indexes)
     drop_indexes(d, want)
-    _update(d, want, renames, bookkeeping)
+    _update(d, want, renames, bookkeeping, notes)
     plan_data(d, want)
     create_indexes(d, want)
 
 
-def _update(d: Drafter, want: DesiredTable, renames: dict[str, str], bookkeeping: bool) -> None:
+def _update(d: Drafter, want: DesiredTable, renames: dict[str, str], bookkeeping: bool, notes: bool) -> None:
     live = d.dataset
     ours = parse_applied(live.applied)
     ignored = frozenset(want.ignore_differences)
@@ -45,7 +46,9 @@ def _update(d: Drafter, want: DesiredTable, renames: dict[str, str], bookkeeping
     kept = {*expected_applied(want, live.fields), *_still_ours(want, live, ours)}
     applied = tuple(sorted(kept - _still_theirs(want, live, ours)))
     record = _definitions(d, want)
-    marks_differ = bookkeeping and (live.applied != applied or live.owner != d.context.owner or bool(record))
+    notes = notes or due(live.applied, applied, live_entries(live)) or _half_renamed(want, live, ours)
+    noted = notes and live.applied != applied
+    marks_differ = bookkeeping and (noted or live.owner != d.context.owner or bool(record))
     if not (config or schema or fields or marks_differ):
         return
     change = UpdateDataset(
@@ -60,6 +63,12 @@ def _update(d: Drafter, want: DesiredTable, renames: dict[str, str], bookkeeping
     reason = _reason(config, schema, fields)
     reason = reason or record_reason(live.applied, applied, (live.owner, d.context.owner), record)
     d.propose(change, "metadata", reason, _before(live, change))
+
+
+def _half_renamed(want: DesiredTable, live: DatasetState, ours: Applied) -> bool:
+    """Columns have their new names, our record has the old ones: a run ended between the two."""
+    renames = past_renames(want.fields or (), live.fields) if ours.fields else {}
+    return any(rename_path(path, renames) != path for path in ours.fields)
 
 
 def _still_ours(want: DesiredTable, live: DatasetState, ours: Applied) -> list[str]:

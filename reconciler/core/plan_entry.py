@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from reconciler.core.applied import expected_applied
 from reconciler.core.diff_properties import MapDiff, diff_map, ignored_paths
 from reconciler.core.draft import Block, Drafter
+from reconciler.core.notes import due
 from reconciler.core.ownership import Standing, entry_owner, standing
 from reconciler.core.plan_index import wanted_indexes, with_live_names
 from reconciler.core.record_text import marks_reason
@@ -35,8 +36,9 @@ class Pending:
 
 
 def plan_entry(
-    d: Drafter, want: DesiredTable, live: TableState, holds: bool, renamed: Ident | None
+    d: Drafter, want: DesiredTable, live: TableState, holds: bool, renamed: Ident | None, notes: bool
 ) -> tuple[Standing, Pending | None]:
+    """`notes`: see core/notes.py."""
     where, held = standing(d.context, entry_owner(d.context.owner, live))
     d.block = d.block or held
     ours = live.marks.applied if where == "owned" else ()
@@ -52,7 +54,8 @@ def plan_entry(
     if not replaces and (not diff or d.may(update)):
         if where == "adopting":
             _adopt(d, want, live, full)
-        if diff or (where == "owned" and full != live.marks) or (where == "held" and protect != live.marks.protect):
+        noted = where == "owned" and (full != live.marks if notes else due(ours, full.applied, live.properties))
+        if diff or noted or (where in ("owned", "held") and protect != live.marks.protect):
             _update(d, live, diff, update)
         return where, None
     settled = live.marks.applied if where == "owned" else tuple(k for k in diff.applied if k not in diff.set)

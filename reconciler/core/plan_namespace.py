@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from reconciler.core.diff_properties import MapDiff, diff_map, ignored_paths
 from reconciler.core.draft import Block, Context, Drafter
+from reconciler.core.notes import due
 from reconciler.core.ownership import standing
 from reconciler.core.record_text import marks_reason
 from reconciler.core.text import changed_keys
@@ -67,7 +68,8 @@ def _existing(d: Drafter, want: DesiredNamespace, live: NamespaceState, ignored:
         alone = UpdateNamespace(want.ident, {}, (), first)
         if d.may(alone):  # Our marks do not wait for properties that cannot be changed here.
             _update(d, live, MapDiff({}, (), ()), alone)
-    if diff or (where == "owned" and marks != live.marks) or (where == "held" and protect != live.marks.protect):
+    noted = where == "owned" and due(ours, marks.applied, live.properties)
+    if diff or noted or (where in ("owned", "held") and protect != live.marks.protect):
         _update(d, live, diff, change)
 
 

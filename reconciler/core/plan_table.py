@@ -9,6 +9,7 @@ from reconciler.core.diff_properties import diff_map, ignored_paths
 from reconciler.core.diff_schema import Ignored, ignore_rule
 from reconciler.core.draft import Block, Context, Drafter
 from reconciler.core.fields import Fields, plain
+from reconciler.core.notes import go_along
 from reconciler.core.ownership import Standing, data_owner, standing
 from reconciler.core.plan_data import plan_data
 from reconciler.core.plan_dataset import plan_dataset
@@ -53,7 +54,23 @@ def plan_table(
     shared: Shared | None = None,
 ) -> Planned:
     """`renamed`: `found` is the table under this old name, and a rename comes first. `shared`: its data is looked after
-    through another catalog. No drafts and a finding that is not ours means: as declared, but unowned."""
+    through another catalog. No drafts and a finding that is not ours means: as declared, but unowned. Planned again
+    when there is a step that our record can go with."""
+    planned = _planned(context, want, found, block, renamed, shared, notes=False)
+    if not go_along(planned.drafter.drafts):
+        return planned
+    return _planned(context, want, found, block, renamed, shared, notes=True)
+
+
+def _planned(
+    context: Context,
+    want: DesiredTable,
+    found: Finding,
+    block: Block | None,
+    renamed: Ident | None,
+    shared: Shared | None,
+    notes: bool,
+) -> Planned:
     allow = frozenset(want.allow) | context.options.allow
     known = shared.fields if shared is not None else None
     d = Drafter(context, want.source, found, allow, block, shared is not None)
@@ -67,7 +84,7 @@ def plan_table(
     where: Standing = "owned"
     pending: Pending | None = None
     if isinstance(found, Present) and isinstance(found.state, TableState):
-        where, pending = plan_entry(d, want, found.state, holds, renamed)
+        where, pending = plan_entry(d, want, found.state, holds, renamed, notes)
     elif isinstance(found, Detached):
         where, held = standing(context, found.dataset.owner)
         d.block = d.block or held or _elsewhere(want, found)
@@ -83,7 +100,7 @@ def plan_table(
         d.propose(_new_entry(context, want, holds, location, fields), "safe", "not in the catalog yet")
     if not holds:
         _cannot_hold(d, want)
-    _dataset(d, want, where)
+    _dataset(d, want, where, notes)
     return Planned(d, plan_projection(d, want, where, pending, known))
 
 
@@ -126,17 +143,17 @@ def _new_entry(context: Context, want: DesiredTable, holds: bool, location: str 
     return DeclareTable(want.ident, properties, marks, location, columns_for(context.capabilities, fields))
 
 
-def _dataset(d: Drafter, want: DesiredTable, where: Standing) -> None:
+def _dataset(d: Drafter, want: DesiredTable, where: Standing, notes: bool) -> None:
     if not isinstance(d.now, Present):
         return
     held = None
     if where == "owned":
         where, held = standing(d.context, _whose_data(d, want))
     if held is None or d.block is not None:
-        _steps_of_data(d, want, where)
+        _steps_of_data(d, want, where, notes)
         return
     d.block, before = held, d.now
-    _steps_of_data(d, want, where)
+    _steps_of_data(d, want, where, notes)
     d.block, d.now = None, before  # What the entry shows goes on from the data as it is.
 
 
@@ -146,11 +163,11 @@ def _whose_data(d: Drafter, want: DesiredTable) -> str | None:
     return d.table.marks.owner if origin is not None and origin.copied else data_owner(d.context.owner, d.table)
 
 
-def _steps_of_data(d: Drafter, want: DesiredTable, where: Standing) -> None:
+def _steps_of_data(d: Drafter, want: DesiredTable, where: Standing, notes: bool) -> None:
     if want.migration is not None and not plan_migration(d, want, want.migration):
         return
     if isinstance(d.table.dataset, DatasetState):
-        plan_dataset(d, want, bookkeeping=where != "held")
+        plan_dataset(d, want, bookkeeping=where != "held", notes=notes)
     elif d.table.dataset is None and want.fields is not None:
         if d.propose(_new_dataset(d, want), "safe", "no data yet: an empty dataset is written"):
             plan_data(d, want)

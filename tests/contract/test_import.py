@@ -60,7 +60,9 @@ def test_import_adopt_and_import_again(lake: Lake) -> None:
     assert imported(lake) == []
 
     lake.outsider.create_table(lake.t("new"), FOREIGN)
-    lake.outsider.set_config(lake.t("ours"), {"k": "other"})
+    lake.outsider.set_config(lake.t("ours"), {"k": "other", "added": "1"})
+    if lake.has_properties and lake.changes_tables:
+        lake.outsider.set_properties("Table", lake.t("ours"), {"theirs": "x"})
     (change,) = imported(lake)
     assert change.before is not None
     assert change.after.count("kind: Table") == change.before.count("kind: Table") + 1
