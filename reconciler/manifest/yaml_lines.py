@@ -21,7 +21,9 @@ from reconciler.manifest.yaml_scalars import Value, resolve
 _FIRST = re.compile(r"""[A-Za-z0-9_"'\[{]""")
 """How the content of a line may begin. Not with what has a meaning in column 1 only, or with a block scalar."""
 _OPENS = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*): *")
-_WORDS = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*): +([A-Za-z0-9_][A-Za-z0-9_./-]*(?: [A-Za-z0-9_./-]+)*) *")
+_WORDS = re.compile(
+    r"( *)(- +)?([A-Za-z_][A-Za-z0-9_.-]*): +([A-Za-z0-9_][A-Za-z0-9_./-]*(?: [A-Za-z0-9_./-]+)*) *"
+)
 """A key and a value without anything that YAML gives a meaning: the most frequent line, read without its parser."""
 _FLOW = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*): +([\[{][A-Za-z0-9_./,:{}\[\] -]*) *")
 _WORD = re.compile(r"[A-Za-z0-9_./-]+(?: [A-Za-z0-9_./-]+)*")
@@ -114,6 +116,10 @@ class LineReader:
 
 def _read_line(text: str) -> Line | None:
     """None for an empty one, and for a comment."""
+    simple = _WORDS.fullmatch(text) if len(text) < _LONG else None
+    if simple is not None and isinstance(resolve(simple[3]), str):
+        dash, key, value = simple.group(2, 3, 4)
+        return Line(simple.end(1), dash is not None, simple.start(3), key, resolve(value), False)
     content = text.lstrip(" ")
     if not content or content[0] == "#":
         return None
@@ -131,9 +137,6 @@ def _read_content(content: str) -> tuple[str | None, Value, bool]:
     if content.count("[") + content.count("{") > _DEPTH:
         raise NotByLines
     if len(content) < _LONG:
-        simple = _WORDS.fullmatch(content)
-        if simple is not None and isinstance(resolve(simple[1]), str):
-            return simple[1], resolve(simple[2]), False
         opening = _OPENS.fullmatch(content)
         if opening is not None and isinstance(resolve(opening[1]), str):
             return opening[1], None, True
