@@ -21,9 +21,7 @@ from reconciler.manifest.yaml_scalars import Value, resolve
 _FIRST = re.compile(r"""[A-Za-z0-9_"'\[{]""")
 """How the content of a line may begin. Not with what has a meaning in column 1 only, or with a block scalar."""
 _OPENS = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*): *")
-_WORDS = re.compile(
-    r"( *)(- +)?([A-Za-z_][A-Za-z0-9_.-]*): +([A-Za-z0-9_][A-Za-z0-9_./-]*(?: [A-Za-z0-9_./-]+)*) *"
-)
+_WORDS = re.compile(r"( *)(- +)?([A-Za-z_][A-Za-z0-9_.-]*): +([A-Za-z0-9_][A-Za-z0-9_./-]*(?: [A-Za-z0-9_./-]+)*) *")
 """A key and a value without anything that YAML gives a meaning: the most frequent line, read without its parser."""
 _FLOW = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*): +([\[{][A-Za-z0-9_./,:{}\[\] -]*) *")
 _WORD = re.compile(r"[A-Za-z0-9_./-]+(?: [A-Za-z0-9_./-]+)*")
