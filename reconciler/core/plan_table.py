@@ -57,7 +57,8 @@ def plan_table(
     through another catalog. No drafts and a finding that is not ours means: as declared, but unowned. Planned again
     when there is a step that our record can go with."""
     planned = _planned(context, want, found, block, renamed, shared, notes=False)
-    if not go_along(planned.drafter.drafts):
+    is_new = isinstance(found, Absent) and want.migration is None  # What is made has its record from the start.
+    if is_new or not go_along(planned.drafter.drafts):
         return planned
     return _planned(context, want, found, block, renamed, shared, notes=True)
 
