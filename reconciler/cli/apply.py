@@ -11,11 +11,14 @@ from reconciler.cli.exits import ERROR, INTERRUPTED, OK, PARTLY
 from reconciler.cli.formats import report_as
 from reconciler.cli.output import Output
 from reconciler.cli.report_file import ReportFile
-from reconciler.cli.requests import planned, reading, spark
+from reconciler.cli.requests import planned, reading, request, spark
 from reconciler.cli.written_files import refuse_clashes
-from reconciler.model.report import Outcome, Report
+from reconciler.model.plan import Plan
+from reconciler.model.report import STALE_ADVICE, Outcome, Report
 from reconciler.render import text
 from reconciler.render.masked import masked_plan
+
+_TIMES_ANEW = 2
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
@@ -90,7 +93,24 @@ def _applied(args: argparse.Namespace, out: Output, file: ReportFile) -> Report:
         app_saved.connect_for(made, Path(args.plan), out.session, trusted)
     journal = Path(args.journal) if args.journal else None
     options = app.RunOptions(args.parallelism, args.timeout, journal, spark(args), args.lock_timeout)
-    return app.apply(made, options, out.session, file.write)
+    report = app.apply(made, options, out.session, file.write)
+    for _ in range(_TIMES_ANEW if args.yes and args.plan is None and args.reviewed is None else 0):
+        if report.outcome != "stale":
+            break
+        report = app.apply(_planned_anew(args, out, report), options, out.session, file.write)
+    return report
+
+
+def _planned_anew(args: argparse.Namespace, out: Output, stale: Report) -> Plan:
+    """Somebody was faster, as a rule the run that this one waited for. Nobody looked at the plan that no longer fits,
+    so what another `apply` would do is done now; a plan that somebody agreed to is never exchanged for another."""
+    out.say(f"note: planned anew: {stale.message.removesuffix(STALE_ADVICE).rstrip()}")
+    app.identify(out.session, args.paths)
+    made, _ = app.plan(request(args), out.session)
+    out.made(made)
+    if args.format == "text":
+        out.result(text.plan_text(masked_plan(made, out.redactor.content), out.color, width=out.width))
+    return made
 
 
 def _check_apply_flags(args: argparse.Namespace) -> None:

@@ -18,6 +18,7 @@ from reconciler.model.errors import CatalogError
 from reconciler.model.ident import ObjectKey, parent
 from reconciler.model.observed import Absent, Detached, Finding, Present, Unreadable
 from reconciler.model.plan import Step
+from reconciler.model.report import STALE_ADVICE
 
 MOST_NAMED = 10
 
@@ -32,10 +33,7 @@ class Check:
 
     @property
     def stale_message(self) -> str:
-        return (
-            f"the plan is stale, nothing was written: {named(self.changed)}. "
-            "Make a new plan with `reconciler plan` and review it."
-        )
+        return f"the plan is stale, nothing was written: {named(self.changed)}. {STALE_ADVICE}"
 
     @property
     def unreadable_message(self) -> str:

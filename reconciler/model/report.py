@@ -11,6 +11,8 @@ from reconciler.model.run_context import RunContext
 
 Status = Literal["done", "skipped", "failed", "unknown", "not_run"]
 Outcome = Literal["applied", "no_changes", "partial", "refused", "stale", "failed", "interrupted"]
+STALE_ADVICE = "Make a new plan with `reconciler plan` and review it."
+"""How the message of a stale plan ends."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -165,6 +165,21 @@ def test_a_second_run_waits_and_then_finds_nothing_to_do(local: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_run_that_waited_plans_anew_when_the_other_changed_what_it_saw(local: Path) -> None:
+    runs = Runs(local)
+    documents = list(yaml.safe_load_all((local / "m.yaml").read_text()))
+    documents[1]["spec"] = {"properties": {"team": "b"}}
+    (local / "other.yaml").write_text(yaml.safe_dump_all(documents))
+    with runs.holding("first") as first, runs.started("second", "apply", "other.yaml", "--yes") as two:
+        runs.until(lambda: "waiting for the lease of catalog lake" in runs.out("second"), two)
+        runs.open_gate("first")
+        assert (first.wait(90), two.wait(90)) == (0, 0), runs.out("second")
+    assert "note: planned anew: the plan is stale" in runs.out("second")
+    assert set(runs.writers()) == {"first", "second"}
+    assert reconciler(local, "plan", "other.yaml", "--detailed-exitcode").code == 0
+
+
+@pytest.mark.slow
 def test_runs_at_once_never_interleave(local: Path) -> None:
     """Different manifests on one place: each has steps of its own."""
     runs = Runs(local)
