@@ -3,7 +3,7 @@ people wrote in them stays."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -161,6 +161,7 @@ class _Import:
         self._tell_gaps([*listed.gaps, *snapshot.gaps])
         for part in objects(name, snapshot, self._rules()):
             self._part(part, live[part.ident], renamed.get(part.ident))
+        self._tell_records(live)
         if self.unowned:
             told = f"{_counted(self.unowned, 'object')} of catalog {name} had no owner"
             adopt = f"reconciler apply {self.request.folder}{self.files.option()} --adopt"
@@ -290,6 +291,21 @@ class _Import:
         if home is not None and not self.request.split_tables and self.files.takes_more(home.source.file):
             return home.source.file
         return self.files.path(self.layout.table_file(part.ident))
+
+    def _tell_records(self, live: Mapping[Ident, Found]) -> None:
+        """Files have no place for our own notes on an object: where others took away what we set, a step follows."""
+        from reconciler.core.record_text import gone_behind_our_back
+
+        told = 0
+        for ident, found in sorted(live.items()):
+            gone = gone_behind_our_back(self.spec.management.owner, found.state) if isinstance(found, Present) else None
+            if gone is not None:
+                told += 1
+                if told <= MOST_TOLD:
+                    key = ObjectKey(self.spec.name, ident, "Table")
+                    self.at.say(f"note: {key}: {gone}: the next plan has a step that writes our own notes on it")
+        if told > MOST_TOLD:
+            self.at.say(f"note: the next plan has such steps for {_counted(told - MOST_TOLD, 'more object')}")
 
     def _tell_gone(self, listed: Snapshot, wanted: Callable[[Ident], bool]) -> None:
         """Nothing is taken out of files because it is not live: it may be about to be made."""

@@ -61,7 +61,7 @@ def expected_applied(want: DesiredTable, there: Fields | None = None) -> tuple[s
                 continue
             skip_comment, skip_metadata = rule(path, "comment"), rule(path, "metadata")
             keys = [k for k in wanted_metadata(f) if not (skip_comment if k == "comment" else skip_metadata)]
-            out += [f"field:{_escape(path)}:{k}" for k in keys]
+            out += [field_entry(path, k) for k in keys]
     if "indexes" not in ignored:
         out += [f"index:{i.name}" for i in want.indexes if f"indexes.{i.name}" not in ignored]
     return tuple(sorted(out))
@@ -69,9 +69,13 @@ def expected_applied(want: DesiredTable, there: Fields | None = None) -> tuple[s
 
 def live_entries(live: DatasetState) -> set[str]:
     """Everything that is there and could be in the record."""
-    noted = [f"field:{_escape(path)}:{k}" for path, f in annotated(live.fields) for k in wanted_metadata(f)]
+    noted = [field_entry(path, k) for path, f in annotated(live.fields) for k in wanted_metadata(f)]
     config, schema = [f"config:{k}" for k in live.config], [f"schema:{k}" for k in live.schema_metadata]
     return {*config, *schema, *noted, *(f"index:{i.name}" for i in live.indexes)}
+
+
+def field_entry(path: str, key: str) -> str:
+    return f"field:{_escape(path)}:{key}"
 
 
 def _escape(path: str) -> str:

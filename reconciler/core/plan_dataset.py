@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from reconciler.core.applied import Applied, expected_applied, live_entries, parse_applied, wanted_metadata
+from collections.abc import Iterator
+
+from reconciler.core.applied import Applied, expected_applied, field_entry, parse_applied, wanted_metadata
 from reconciler.core.diff_index import by_name, index_differences, needs_record
 from reconciler.core.diff_properties import MapDiff, diff_map
 from reconciler.core.diff_schema import ignore_rule
 from reconciler.core.draft import Drafter
 from reconciler.core.fields import annotated, find, past_renames, rename_path
-from reconciler.core.notes import due
+from reconciler.core.notes import gives_up
 from reconciler.core.plan_columns import plan_columns
 from reconciler.core.plan_data import plan_data
 from reconciler.core.plan_index import create_indexes, drop_indexes, wanted_indexes, with_live_names
@@ -46,8 +48,7 @@ def _update(d: Drafter, want: DesiredTable, renames: dict[str, str], bookkeeping
     kept = {*expected_applied(want, live.fields), *_still_ours(want, live, ours)}
     applied = tuple(sorted(kept - _still_theirs(want, live, ours)))
     record = _definitions(d, want)
-    notes = notes or due(live.applied, applied, live_entries(live)) or _half_renamed(want, live, ours)
-    noted = notes and live.applied != applied
+    noted = live.applied != applied if notes else gives_up(live.applied, applied)
     marks_differ = bookkeeping and (noted or live.owner != d.context.owner or bool(record))
     if not (config or schema or fields or marks_differ):
         return
@@ -60,15 +61,10 @@ def _update(d: Drafter, want: DesiredTable, renames: dict[str, str], bookkeeping
         applied,
         wanted_indexes(want) if record else None,
     )
-    reason = _reason(config, schema, fields)
-    reason = reason or record_reason(live.applied, applied, (live.owner, d.context.owner), record)
-    d.propose(change, "metadata", reason, _before(live, change))
-
-
-def _half_renamed(want: DesiredTable, live: DatasetState, ours: Applied) -> bool:
-    """Columns have their new names, our record has the old ones: a run ended between the two."""
-    renames = past_renames(want.fields or (), live.fields) if ours.fields else {}
-    return any(rename_path(path, renames) != path for path in ours.fields)
+    parts = [_reason(config, schema, fields)]
+    said = {*_said(change)}
+    parts.append(record_reason({*live.applied} - said, {*applied} - said, (live.owner, change.owner), record, parts[0]))
+    d.propose(change, "metadata", "; ".join(p for p in parts if p), _before(live, change))
 
 
 def _still_ours(want: DesiredTable, live: DatasetState, ours: Applied) -> list[str]:
@@ -121,6 +117,13 @@ def _field_changes(want: DesiredTable, live: tuple[Field, ...], ours: Applied, r
         if changes:
             out[path] = changes
     return out
+
+
+def _said(change: UpdateDataset) -> Iterator[str]:
+    """The entries of the record whose values the step itself sets or removes: those are told as such."""
+    yield from (f"config:{key}" for key in change.config)
+    yield from (f"schema:{key}" for key in change.schema_metadata)
+    yield from (field_entry(path, key) for path, keys in change.fields.items() for key in keys)
 
 
 def _reason(config: MapDiff, schema: MapDiff, fields: FieldChanges) -> str:

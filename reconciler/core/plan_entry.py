@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from reconciler.core.applied import expected_applied
 from reconciler.core.diff_properties import MapDiff, diff_map, ignored_paths
 from reconciler.core.draft import Block, Drafter
-from reconciler.core.notes import due
+from reconciler.core.notes import gives_up
 from reconciler.core.ownership import Standing, entry_owner, standing
 from reconciler.core.plan_index import wanted_indexes, with_live_names
 from reconciler.core.record_text import marks_reason
@@ -54,7 +54,7 @@ def plan_entry(
     if not replaces and (not diff or d.may(update)):
         if where == "adopting":
             _adopt(d, want, live, full)
-        noted = where == "owned" and (full != live.marks if notes else due(ours, full.applied, live.properties))
+        noted = where == "owned" and (full != live.marks if notes else gives_up(ours, full.applied))
         if diff or noted or (where in ("owned", "held") and protect != live.marks.protect):
             _update(d, live, diff, update)
         return where, None
@@ -79,8 +79,9 @@ def _marks(d: Drafter, want: DesiredTable, live: TableState, where: Standing, ma
 
 def _update(d: Drafter, live: TableState, diff: MapDiff, change: UpdateTable) -> None:
     before: Json = {"properties": diff.before(live.properties), "marks": marks_json(d.table.marks)}
-    reason = changed_keys("properties differ", diff) or marks_reason(d.table.marks, change.marks)
-    d.propose(change, "metadata", reason, before)
+    differs = changed_keys("properties differ", diff)
+    noted = marks_reason(d.table.marks, change.marks, (*diff.set, *diff.unset), differs)
+    d.propose(change, "metadata", "; ".join(p for p in (differs, noted) if p), before)
 
 
 def _adopt(d: Drafter, want: DesiredTable, live: TableState, marks: Marks) -> None:

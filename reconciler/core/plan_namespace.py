@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reconciler.core.diff_properties import MapDiff, diff_map, ignored_paths
 from reconciler.core.draft import Block, Context, Drafter
-from reconciler.core.notes import due
+from reconciler.core.notes import gives_up
 from reconciler.core.ownership import standing
 from reconciler.core.record_text import marks_reason
 from reconciler.core.text import changed_keys
@@ -68,7 +68,7 @@ def _existing(d: Drafter, want: DesiredNamespace, live: NamespaceState, ignored:
         alone = UpdateNamespace(want.ident, {}, (), first)
         if d.may(alone):  # Our marks do not wait for properties that cannot be changed here.
             _update(d, live, MapDiff({}, (), ()), alone)
-    noted = where == "owned" and due(ours, marks.applied, live.properties)
+    noted = where == "owned" and gives_up(ours, marks.applied)
     if diff or noted or (where in ("owned", "held") and protect != live.marks.protect):
         _update(d, live, diff, change)
 
@@ -82,5 +82,6 @@ def _adopt(d: Drafter, want: DesiredNamespace, live: NamespaceState, marks: Mark
 
 def _update(d: Drafter, live: NamespaceState, diff: MapDiff, change: UpdateNamespace) -> None:
     before: Json = {"properties": diff.before(live.properties), "marks": marks_json(d.namespace.marks)}
-    reason = changed_keys("properties differ", diff) or marks_reason(d.namespace.marks, change.marks)
-    d.propose(change, "metadata", reason, before)
+    differs = changed_keys("properties differ", diff)
+    noted = marks_reason(d.namespace.marks, change.marks, (*diff.set, *diff.unset), differs)
+    d.propose(change, "metadata", "; ".join(p for p in (differs, noted) if p), before)

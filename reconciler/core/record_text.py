@@ -2,37 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
-from reconciler.core.applied import parse_applied
+from reconciler.core.applied import live_entries, parse_applied
 from reconciler.core.text import listing
-from reconciler.model.state import Marks
+from reconciler.model.state import DatasetState, Marks, NamespaceState, TableState
 
 RECORD = "our record of what we set differs"
 MARKS = "our marks differ"
 
 
 def record_reason(
-    before: Sequence[str], after: Sequence[str], owners: tuple[str | None, str], indexes: Sequence[str]
+    before: Iterable[str],
+    after: Iterable[str],
+    owners: tuple[str | None, str],
+    indexes: Sequence[str],
+    beside: str = "",
 ) -> str:
     """`before` and `after`: the entries of the record of a dataset; `owners`: in its data, and ours; `indexes`: those
-    whose definition is to be noted."""
-    parts = _changes(_named(set(before) - set(after)), _named(set(after) - set(before)))
+    whose definition is to be noted. `beside`: what else the step does."""
+    was, will = {*before}, {*after}
+    parts = _changes(_named(was - will), _named(will - was))
     if indexes:
         parts.append(f"the definition of {listing([f'index {name}' for name in sorted(indexes)])} is not noted")
     if owners[0] != owners[1]:
         parts.append(f"the owner in its data is {owners[0]}" if owners[0] else "its data has no owner yet")
-    return f"{RECORD}: {'; '.join(parts)}" if parts else RECORD
+    return _told(RECORD, parts, beside)
 
 
-def marks_reason(before: Marks, after: Marks) -> str:
-    """Of an entry in the catalog."""
-    gone, new = sorted({*before.applied} - {*after.applied}), sorted({*after.applied} - {*before.applied})
+def marks_reason(before: Marks, after: Marks, said: Collection[str] = (), beside: str = "") -> str:
+    """Of an entry in the catalog. `said`: keys that the step sets or removes, which are told as such."""
+    was, will = {*before.applied} - {*said}, {*after.applied} - {*said}
+    gone, new = sorted(was - will), sorted(will - was)
     parts = [f"{_properties(new)} declared now"] if new else []
     parts += [f"{_properties(gone)} no longer ours"] if gone else []
     if before.protect != after.protect:
         parts.append("protect is to be set" if after.protect else "protect is to be taken off")
-    return f"{MARKS}: {'; '.join(parts)}" if parts else MARKS
+    return _told(MARKS, parts, beside)
+
+
+def _told(title: str, parts: Sequence[str], beside: str) -> str:
+    """A step that does something else too is about that, and this is said with it."""
+    if beside:
+        return "; ".join(parts)
+    return f"{title}: {'; '.join(parts)}" if parts else title
+
+
+def gone_behind_our_back(us: str, live: NamespaceState | TableState) -> str | None:
+    """What of our own notes on an object of ours the next plan puts right, whatever its manifest says, or None."""
+    if live.marks.owner != us:
+        return None
+    lost = [f"property {key}" for key in live.marks.applied if key not in live.properties]
+    data = live.dataset if isinstance(live, TableState) else None
+    if not isinstance(data, DatasetState):
+        return f"others removed {listing(lost)}" if lost else None
+    lost += _named({*data.applied} - live_entries(data))
+    parts = [f"others removed {listing(lost)}"] if lost else []
+    parts += ["its data has no owner any more"] if data.owner is None else []
+    return "; ".join(parts) or None
 
 
 def _changes(gone: Sequence[str], new: Sequence[str]) -> list[str]:

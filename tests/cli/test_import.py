@@ -87,14 +87,43 @@ def test_only_what_nobody_manages(lake: Path) -> None:
     assert (text.count("kind: Table"), "nobodys" in text) == (1, True)
 
 
-def test_after_changes_behind_our_back_nothing_is_left_to_do_and_the_record_follows_later(tmp_path: Path) -> None:
+@pytest.fixture
+def ours(tmp_path: Path) -> lance.LanceDataset:
     spec = "config: {y: '1'}\n  indexes: [{column: id, type: btree}]"
     (tmp_path / "live").mkdir()
     write(tmp_path / "live", catalog(), table("t", spec=spec))
     assert reconciler(tmp_path, "apply", "live", "--yes").code == 0
-    dataset = lance.dataset(next(str(p) for p in tmp_path.glob("lake/*t.lance")))
-    dataset.drop_index("id_idx")
-    dataset.delete_config_keys(["y"])
+    return lance.dataset(next(str(p) for p in tmp_path.glob("lake/*t.lance")))
+
+
+def test_what_others_took_away_is_told_and_taken_off_our_record(tmp_path: Path, ours: lance.LanceDataset) -> None:
+    """Left in it, the same key would be removed when others set it again."""
+    ours.drop_index("id_idx")
+    ours.delete_config_keys(["y"])
+    imported = reconciler(tmp_path, "import", "live", "-o", "live")
+    assert "note: lake:t: others removed config y, index id_idx: the next plan has a step" in imported.err
+    planned = reconciler(tmp_path, "plan", "live", "--detailed-exitcode")
+    assert planned.code == 2
+    assert "our record of what we set differs: config y, index id_idx are no longer ours\n" in planned.out
+    assert reconciler(tmp_path, "apply", "live", "--yes").code == 0
+    ours.checkout_latest()
+    ours.update_config({"y": "theirs"})
+    assert reconciler(tmp_path, "apply", "live", "--yes").code == 0
+    assert lance.dataset(ours.uri).config()["y"] == "theirs"
+    assert "others removed" not in reconciler(tmp_path, "import", "live", "-o", "live").err
+
+
+def test_data_that_lost_our_mark_is_told(tmp_path: Path, ours: lance.LanceDataset) -> None:
+    ours.update_metadata({"reconciler.owner": None})
+    imported = reconciler(tmp_path, "import", "live", "-o", "live")
+    assert "note: lake:t: its data has no owner any more: the next plan has a step" in imported.err
+    assert "its data has no owner yet" in reconciler(tmp_path, "plan", "live").out
+
+
+def test_what_others_added_leaves_nothing_to_do_and_is_ours_with_the_next_change(
+    tmp_path: Path, ours: lance.LanceDataset
+) -> None:
+    dataset = ours
     dataset.update_config({"z": "1"})
     dataset.create_scalar_index("id", "BITMAP", name="theirs")
     assert reconciler(tmp_path, "import", "live", "-o", "live").out == "updated live/m.yaml\n"
@@ -104,11 +133,12 @@ def test_after_changes_behind_our_back_nothing_is_left_to_do_and_the_record_foll
     file.write_text(file.read_text().replace("{name: id, type: int64}", "{name: id, type: int64, comment: key}"))
     planned = reconciler(tmp_path, "plan", "live", "--format", "json")
     (step,) = json.loads(planned.out)["steps"]
-    assert step["after"]["applied"] == ["config:z", "field:id:comment", "index:theirs"]
+    assert step["after"]["applied"] == ["config:y", "config:z", "field:id:comment", "index:id_idx", "index:theirs"]
+    assert step["reason"] == "column metadata differs: id; config z, index theirs are declared now"
     assert reconciler(tmp_path, "apply", "live", "--yes").code == 0
     assert reconciler(tmp_path, "plan", "live", "--detailed-exitcode").code == 0
     dataset = lance.dataset(dataset.uri)
-    assert [i.name for i in dataset.describe_indices()] == ["theirs"], "nothing else was changed"
+    assert {i.name for i in dataset.describe_indices()} == {"id_idx", "theirs"}, "nothing else was changed"
     assert dataset.config()["z"] == "1"
 
 
