@@ -61,7 +61,7 @@ def test_an_entry_is_complete(entry: Explanation) -> None:
     assert entry.title
     assert entry.means.endswith(".")
     assert entry.fix.endswith(".")
-    assert entry.bad is not None or entry.not_run
+    assert entry.bad is not None or entry.kind in ("action", "word")
     assert not entry.not_run or not entry.not_run.endswith(".")
     if not entry.not_run:
         assert entry.good is not None
@@ -90,7 +90,8 @@ def _loaded(folder: Path, entry: Explanation, which: str) -> Loaded:
     return load(paths, capabilities_of=registry.capabilities_of, plugins=plugins, environ={}, environment=environment)
 
 
-RUN = [e for e in ALL if not e.not_run]
+RUN = [e for e in ALL if not e.not_run and "$ reconciler " not in str(e.bad)]
+"""Manifests. Command lines are run by test_explained_commands."""
 
 
 @pytest.mark.parametrize("entry", [e for e in RUN if e.kind == "diagnostic"], ids=lambda e: e.code)
@@ -117,13 +118,7 @@ def test_an_example_of_a_rule_breaks_it(entry: Explanation, tmp_path: Path, monk
 def test_nearly_all_diagnostics_are_executed() -> None:
     skipped = {e.code for e in ALL if e.kind == "diagnostic" and e.not_run}
     assert skipped == {
-        "M101",
-        "M117",
-        "M440",
-        "M441",
         *(f"M31{n}" for n in range(5)),
-        *(f"M53{n}" for n in range(5)),
-        "M521",
         "P101",
         "P102",
         "P103",

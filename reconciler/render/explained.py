@@ -75,12 +75,13 @@ def _examples(e: Explanation) -> Iterator[tuple[str, Example]]:
 
 
 def _is_manifest(example: Example) -> bool:
+    """Not one that is shown on a command line."""
     texts: Iterable[str] = (example,) if isinstance(example, str) else ()
     if isinstance(example, Repeated):
         texts = (example.before,)
     elif not isinstance(example, str):
         texts = example.values()
-    return any("apiVersion:" in text for text in texts)
+    return any("apiVersion:" in text and "\n$ " not in f"\n{text}" for text in texts)
 
 
 def _lines(example: Example) -> Iterator[str]:
