@@ -167,6 +167,35 @@ def test_the_command(tmp_path: Path) -> None:
     assert "\x07" not in page
 
 
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("M2033", "; did you mean M203?"),
+        ("m999", f"; diagnostics are M100 to {max(CODES)}"),
+        ("M259", "; the nearest is M211"),
+        ("M463", "; the nearest are M460 and M470"),
+        ("M20", "; codes that begin so are M200 to M209"),
+        ("M4999", ""),
+        ("P099", f"; the nearest is {max(TITLES)}"),
+        ("P999", "; policies and plans have P001 to P104"),
+        ("99", "; errors of catalogs are 0 to 23, exit codes 0, 1, 2, 3, 4, 5, 6, 130"),
+        ("error 99", "; errors of catalogs are 0 to 23"),
+        ("::error::x", "; did you mean error?"),
+        ("drop_colum", "; did you mean allow:drop_column?"),
+        ("NamespaceNotEmtpy", "; did you mean NamespaceNotEmpty?"),
+        ("orphand", "; did you mean orphaned?"),
+        ("nonsense", ""),
+        ("s4x", ""),
+        ("X203", ""),
+        ("٣", ""),
+    ],
+)
+def test_only_what_is_near_is_suggested(word: str, said: str, tmp_path: Path) -> None:
+    missed = reconciler(tmp_path, "explain", word)
+    assert missed.code == 1
+    assert f"nothing is called {word}{said} (`reconciler explain` lists all codes and words)" in missed.err
+
+
 def test_a_word_that_nobody_knows(tmp_path: Path) -> None:
     missed = reconciler(tmp_path, "explain", "M2033")
     assert missed.code == 1

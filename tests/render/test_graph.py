@@ -115,7 +115,11 @@ def test_what_is_destructive_or_blocked_is_drawn_first() -> None:
 def test_when_not_even_those_fit_what_will_happen_comes_before_what_will_not() -> None:
     cut = first(plan_graph(mixed(10, 60, 70)), 100)
     assert [n.id for n in cut.nodes[:-1]] == [f"s{i + 1}" for i in (*range(10, 40), *range(70, 140))]
-    assert cut.nodes[-1].lines == ("40 more", "30 of them destructive, blocked or unsupported", "not shown; --target narrows")
+    assert cut.nodes[-1].lines == (
+        "40 more",
+        "30 of them destructive, blocked or unsupported",
+        "not shown; --target narrows",
+    )
 
 
 def test_objects_with_such_a_step_are_drawn_first_too() -> None:
