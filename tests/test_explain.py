@@ -61,7 +61,7 @@ def test_an_entry_is_complete(entry: Explanation) -> None:
     assert entry.title
     assert entry.means.endswith(".")
     assert entry.fix.endswith(".")
-    assert entry.bad is not None or entry.kind in ("action", "word")
+    assert entry.bad is not None or entry.kind == "word"
     assert not entry.not_run or not entry.not_run.endswith(".")
     if not entry.not_run:
         assert entry.good is not None
@@ -154,6 +154,10 @@ def test_the_command(tmp_path: Path) -> None:
     shown = reconciler(tmp_path, "explain", "M203")
     assert (shown.code, shown.out.splitlines()[0]) == (0, "M203: unknown key")
     assert "propertys: {team: vision}" in shown.out
+    given = reconciler(tmp_path, "explain", "M100").out
+    assert "Example, `reconciler validate manifest.yaml`:" in given
+    assert "Corrected, `reconciler validate m.yaml`:" in given
+    assert "Example, saved as latin-1" in reconciler(tmp_path, "explain", "M103").out
     both = reconciler(tmp_path, "explain", "exit", "3", "P001", "--format", "json")
     assert [e["code"] for e in both.json["explanations"]] == ["exit 3", "P001"]
     words = reconciler(tmp_path, "explain", "left", "out", "unowned", "-", "status", "not_run", "--format", "json")
