@@ -23,9 +23,11 @@ def codes_page(made: str) -> str:
 def _lines(made: str) -> Iterator[str]:
     yield "# Codes\n"
     yield made.format(source="data of `reconciler explain`")
-    yield "Every code that a diagnostic, a policy, an error or the end of a run has: what it means, the fix, and an example"
-    yield "where it is short. `reconciler explain CODE` shows the corrected example too, and explains the words and signs of"
-    yield "plans, reports and journals, which are not listed here.\n"
+    yield (
+        "Every code that a diagnostic, a policy, an error or the end of a run has: what it means, the fix, and an\n"
+        "example where it is short. `reconciler explain CODE` shows the corrected example too, and explains the words\n"
+        "and signs of plans, reports and journals, which are not listed here.\n"
+    )
     titles = {kind: title for kind, title in KINDS.items() if kind not in NO_CODES}
     yield from (f"- [{title}](#{_anchor(title)})" for title in titles.values())
     yield ""
