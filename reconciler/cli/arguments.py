@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable
 
 from reconciler import __version__
@@ -38,6 +39,30 @@ class Parser(argparse.ArgumentParser):
             parser.error("; ".join(f"{_shown(name)} is not known here{parser._near(name)}" for name in names))
         return found
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """A flag that is not known before the command is told as such: its value would be taken for the command."""
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                words = sys.argv[1:] if args is None else list(args)
+                unknown = self._unknown_before(words)
+                if unknown is not None:
+                    self.error(f"{_shown(unknown)} is not known here{_later(unknown, action) or self._near(unknown)}")
+        return super().parse_known_args(args, namespace)
+
+    def _unknown_before(self, words: list[str]) -> str | None:
+        """The first flag in front of the command that is none of this parser's."""
+        rest = iter(words)
+        for word in rest:
+            if not word.startswith("-") or word in ("-", "--"):
+                return None
+            name, equals, _ = word.partition("=")
+            known = self._option_string_actions.get(name) or self._option_string_actions.get(name[:2])
+            if known is None:
+                return name
+            if known.nargs is None and not equals:
+                next(rest, None)
+        return None
+
     def _chosen(self, found: argparse.Namespace) -> Parser:
         """The parser of the command, or of the verb, that was given."""
         for action in self._actions:
@@ -60,6 +85,11 @@ class Parser(argparse.ArgumentParser):
         raise argparse.ArgumentError(
             action, f"{_shown(value)} is not one of {', '.join(known)}{did_you_mean(str(value), known)}"
         )
+
+
+def _later(flag: str, commands: argparse._SubParsersAction[Any]) -> str:
+    known = any(flag in inner._option_string_actions for inner in commands.choices.values())
+    return f"; it goes after the {str(commands.metavar).lower()}" if known else ""
 
 
 def _shown(word: object) -> str:

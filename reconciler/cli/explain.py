@@ -10,7 +10,8 @@ from pathlib import Path
 from reconciler import app, app_files
 from reconciler.cli.exits import OK
 from reconciler.cli.output import Output
-from reconciler.explain.catalogue import QUALIFIERS, explanations, find, nearest
+from reconciler.explain.catalogue import QUALIFIERS, explanations, find
+from reconciler.explain.suggest import meant
 from reconciler.model.explanation import Explanation
 from reconciler.render.explained import explained, listed
 from reconciler.render.way_back import ways_back_as
@@ -59,9 +60,4 @@ def _meant(word: str) -> str:
             f". A step is numbered in its own plan: `reconciler show FILE` shows it, "
             f"`reconciler explain {word} --report FILE` the way back from what it did"
         )
-    first = word.split()[0].lower() if word.split() else ""
-    named = [e.code.split(" ", 1)[1] for e in explanations() if e.code.startswith(f"{first} ")]
-    if first in QUALIFIERS and named:
-        return f"; {first} is one of {', '.join(named)}"
-    near = nearest(word)
-    return f"; did you mean {near}?" if near else ""
+    return meant(word)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping
 from functools import lru_cache
@@ -30,7 +29,7 @@ QUALIFIERS = frozenset({
 TYPES = "types"
 """The word whose example is the list of all types."""
 _SEEN = "it is told by a plan or a run"
-_NUMBERS = {code.title: int(code) for code in Code}
+NUMBERS = {code.title: int(code) for code in Code}
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -42,19 +41,14 @@ def explanations() -> tuple[Explanation, ...]:
 
 def find(word: str) -> list[Explanation]:
     """Whatever has this code or name: `3` is an error and an exit code."""
-    wanted = _plain(word)
-    return [e for e in explanations() if wanted in {_plain(n) for n in (e.code, *e.names)}]
+    wanted = plain(word)
+    return [e for e in explanations() if wanted in {plain(n) for n in (e.code, *e.names)}]
 
 
-def nearest(word: str) -> str | None:
-    known = {_plain(n): e.code for e in explanations() for n in (e.code, *e.names)}
-    found = difflib.get_close_matches(_plain(word), known, 1, 0.5)
-    return known[found[0]] if found else None
-
-
-def _plain(word: str) -> str:
-    plain = re.sub(r"[\s_\-:]+", " ", word.strip().lower()).strip()
-    return plain or word.strip()
+def plain(word: str) -> str:
+    """Names are compared without case, and without what separates their words."""
+    found = re.sub(r"[\s_\-:]+", " ", word.strip().lower()).strip()
+    return found or word.strip()
 
 
 def _file(name: str) -> dict[str, Any]:
@@ -90,14 +84,14 @@ def _example(value: Any) -> Example | None:
 
 def _title(code: str, value: Mapping[str, Any]) -> str:
     """Where there is a table of titles already, that is the one."""
-    if code in _NUMBERS:
-        return f"{re.sub('(?<=[a-z])(?=[A-Z])', ' ', code).lower()} ({_NUMBERS[code]})"
+    if code in NUMBERS:
+        return f"{re.sub('(?<=[a-z])(?=[A-Z])', ' ', code).lower()} ({NUMBERS[code]})"
     return CODES.get(code) or TITLES.get(code) or str(value["title"])
 
 
 def _names(code: str, kind: Kind) -> tuple[str, ...]:
     if kind == "error":
-        number = str(_NUMBERS[code])
+        number = str(NUMBERS[code])
         return (number, f"error {number}", re.sub("(?<=[a-z])(?=[A-Z])", "_", code))
     if kind == "blocked_by":
         return (code.removeprefix("allow:"),) if code.startswith("allow:") else ()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+import json
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from reconciler.core.globs import matcher
@@ -28,10 +29,13 @@ class Changed:
     """Whose content changed."""
 
 
-def affected(changes: Changes, desired: Desired, uses: Mapping[Key, Set[str]], defaults: Defaults) -> Changed:
-    """`uses`: the variables that each document refers to."""
+def affected(
+    changes: Changes, desired: Desired, uses: Mapping[Key, Set[str]], defaults: Defaults, layered: bool
+) -> Changed:
+    """`uses`: the variables that each document refers to. `layered`: an overlay is read too."""
     names = {n for key, found in changes.documents.items() if key[0] == VARIABLES for c in found for n in _differing(c)}
-    keys = {key for key in changes.documents if key[0] != VARIABLES}
+    renamed = frozenset[Key]() if layered else _renamed(changes.documents)
+    keys = {key for key in changes.documents if key[0] != VARIABLES} - renamed
     keys |= {key for key, used in uses.items() if used & names}
     seen = _Selection(desired)
     for key in keys:
@@ -93,6 +97,24 @@ class _Selection:
             new = [reader for reader in readers.get(waiting.pop(), ()) if reader not in self.objects]
             self.objects |= set(new)
             waiting += new
+
+
+def _renamed(documents: Mapping[Key, Sequence[Change]]) -> frozenset[Key]:
+    """Defaults that have another name and say the same: no object gets anything else. An overlay finds what it changes
+    by that name, so that this holds only without one."""
+    found: dict[str, list[tuple[Key, Change]]] = {}
+    for key, (change, *more) in documents.items():
+        if key[0] == DEFAULTS and not more and len(change.old) + len(change.new) == 1:
+            found.setdefault(_nameless((*change.old, *change.new)[0]), []).append((key, change))
+    pairs = (pair for pair in found.values() if len(pair) == 2 and len(pair[0][1].old) + len(pair[1][1].old) == 1)
+    return frozenset(key for pair in pairs for key, _ in pair)
+
+
+def _nameless(document: Value) -> str:
+    assert isinstance(document, dict)
+    metadata = document["metadata"]
+    assert isinstance(metadata, dict)
+    return json.dumps({**document, "metadata": {k: v for k, v in metadata.items() if k != "name"}}, sort_keys=True)
 
 
 def _origins(table: DesiredTable) -> Iterator[Object]:

@@ -23,12 +23,14 @@ class Since:
         self.diagnostics: list[Diagnostic] = []
         """Why git has no answer."""
         self._given = ""
+        self._layered = False
         self._files: dict[str, File] = {}
         self._asked: ChangedFiles | None = None
 
     def ask(self, paths: Sequence[str], base: Sequence[File], overlay: Sequence[File], environment: str) -> None:
         """Before the documents of these files are read."""
         self._given = paths[0]
+        self._layered = bool(environment)
         found = Found(paths, [f.sink.file for f in base], [f.sink.file for f in overlay], environment)
         try:
             self._asked = changed_files(self.revision, found)
@@ -51,7 +53,7 @@ class Since:
         except GitError as error:
             self._refused(error)
             return None
-        return affected(changes, desired, uses, defaults)
+        return affected(changes, desired, uses, defaults, self._layered)
 
     def _refused(self, error: GitError) -> None:
         self.diagnostics.append(Diagnostic(Source(self._given), error.code, "error", error.message, error.hint))

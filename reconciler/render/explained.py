@@ -67,20 +67,29 @@ def _markdown(e: Explanation) -> Iterator[str]:
 
 def _examples(e: Explanation) -> Iterator[tuple[str, Example]]:
     manifest = e.bad is not None and _is_manifest(e.bad) and not e.setting.alone
-    asked = e.setting.environment.get("bad")
     if e.bad is not None:
-        yield f"Example{f' with --env {asked}' if asked else ''}{_BESIDE if manifest else ''}", e.bad
+        yield f"Example{_given(e, 'bad')}{_BESIDE if manifest else ''}", e.bad
     if e.good is not None:
-        yield "Corrected", e.good
+        yield f"Corrected{_given(e, 'good')}", e.good
+
+
+def _given(e: Explanation, which: str) -> str:
+    """What the text does not show, and the mistake may be in: which paths and environment, saved how."""
+    paths, asked = e.setting.paths.get(which, ()), e.setting.environment.get(which)
+    words = [*paths, *(["--env", asked] if asked else [])]
+    command = f", `reconciler validate {' '.join(words)}`" if paths else f" with --env {asked}" if asked else ""
+    saved = e.setting.encoding.get(which)
+    return f"{command}, saved as {saved}" if saved else command
 
 
 def _is_manifest(example: Example) -> bool:
+    """Not one that is shown on a command line."""
     texts: Iterable[str] = (example,) if isinstance(example, str) else ()
     if isinstance(example, Repeated):
         texts = (example.before,)
     elif not isinstance(example, str):
         texts = example.values()
-    return any("apiVersion:" in text for text in texts)
+    return any("apiVersion:" in text and "\n$ " not in f"\n{text}" for text in texts)
 
 
 def _lines(example: Example) -> Iterator[str]:

@@ -11,6 +11,8 @@ Style = Literal[
 ]  # fmt: skip
 MOST_NODES = 500
 """More of them is no picture any more."""
+SERIOUS = 1
+"""Nodes of this rank or a lower one are destructive, blocked or unsupported steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +21,8 @@ class Node:
     lines: tuple[str, ...]
     """The name first. As it is: whoever draws it escapes it."""
     style: Style
+    rank: int = SERIOUS + 1
+    """Where there is no room for all, low ones stay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +54,19 @@ def with_what_it_needs(graph: Graph, wanted: Collection[str]) -> Graph:
 
 
 def first(graph: Graph, most: int = MOST_NODES) -> Graph:
-    """At most so many nodes; one more says how many are not there. Nothing at all is said too."""
+    """At most so many nodes, by rank and then by their order; one more says how many are not there. Nothing at all is
+    said too."""
     if not graph.nodes:
         return replace(graph, nodes=(Node("", (graph.title, "none"), "more"),))
     missing = len(graph.nodes) - most
     if missing <= 0:
         return graph
-    kept = {node.id for node in graph.nodes[:most]}
+    ranked = sorted(graph.nodes, key=lambda node: node.rank)
+    kept = {node.id for node in ranked[:most]}
     cut = _only(graph, lambda node: node.id in kept)
-    told = Node("", (f"{missing} more", "not shown; --target narrows"), "more")
+    serious = sum(node.rank <= SERIOUS for node in ranked[most:])
+    held = (f"{serious} of them destructive, blocked or unsupported",) if serious else ()
+    told = Node("", (f"{missing} more", *held, "not shown; --target narrows"), "more")
     return replace(cut, nodes=(*cut.nodes, told))
 
 

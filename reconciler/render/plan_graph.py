@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from reconciler.model.ident import ObjectKey, dotted
 from reconciler.model.plan import Plan, Step
-from reconciler.render.graph import Edge, Graph, Node, Style
+from reconciler.render.graph import SERIOUS, Edge, Graph, Node, Style
 from reconciler.render.text import symbol_of
 
 _STYLES: dict[str, Style] = {"+": "create", "~": "update", "-": "delete", "!": "blocked", "?": "unsupported"}
@@ -37,7 +37,7 @@ def style_of(step: Step) -> Style:
 
 
 def _node(step: Step) -> Node:
-    return Node(step.id, (_name(step), f"{step.id} {step.action}", *_held(step)), style_of(step))
+    return Node(step.id, (_name(step), f"{step.id} {step.action}", *_held(step)), style_of(step), _rank(step))
 
 
 def _group(steps: list[Step]) -> Node:
@@ -46,7 +46,14 @@ def _group(steps: list[Step]) -> Node:
     styles = {style_of(step) for step in steps}
     order: tuple[Style, ...] = ("blocked", "unsupported", "delete", "create", "update")
     style = next(style for style in order if style in styles)
-    return Node(steps[0].id, (_name(steps[0]), f"{len(steps)} steps from {steps[0].id}"), style)
+    return Node(steps[0].id, (_name(steps[0]), f"{len(steps)} steps from {steps[0].id}"), style, min(map(_rank, steps)))
+
+
+def _rank(step: Step) -> int:
+    """What deletes is last in a plan, and the first that a reader has to see; then what is held back."""
+    if step.verdict != "allowed":
+        return SERIOUS
+    return SERIOUS - 1 if step.risk == "destructive" or step.deletes else SERIOUS + 1
 
 
 def _name(step: Step) -> str:

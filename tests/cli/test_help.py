@@ -48,6 +48,19 @@ def test_there_are_no_examples_of_commands_that_are_gone() -> None:
         ("apply m --allow drop_columns", "did you mean drop_column?"),
         ("plan m --xyzzy", "'--xyzzy' is not known here\n"),
         ("plan m --b\x1bad", r"'--b\x1bad' is not known here"),
+        ("--verison", "reconciler: error: '--verison' is not known here; did you mean --version?\n"),
+        ("--colr never plan m", "reconciler: error: '--colr' is not known here; did you mean --color?\n"),
+        ("--colr=never plan m", "'--colr' is not known here; did you mean --color?\n"),
+        ("--color never --log-levle debug plan m", "'--log-levle' is not known here; did you mean --log-level?\n"),
+        (
+            "pipeline --colr never verify m",
+            "reconciler pipeline: error: '--colr' is not known here; did you mean --color?",
+        ),
+        ("--xyzzy s3cret plan m", "reconciler: error: '--xyzzy' is not known here\n"),
+        ("--target vision plan m", "'--target' is not known here; it goes after the command\n"),
+        ("--format json plan m", "'--format' is not known here; it goes after the command\n"),
+        ("--color nevr plan m", "'nevr' is not one of auto, always, never; did you mean never?"),
+        ("--debug", "reconciler: error: the following arguments are required: COMMAND\n"),
         ("plan", "reconciler plan: error: the following arguments are required: PATH\n"),
         ("plan", "run `reconciler plan --help` for what it takes, with examples\n"),
     ],
@@ -57,3 +70,9 @@ def test_a_wrong_command_line_gets_a_hint(line: str, said: str, tmp_path: Path) 
     assert done.code == 1
     assert done.out == ""
     assert said in done.err
+    assert "s3cret" not in done.err
+
+
+def test_what_is_right_before_a_command_is_taken() -> None:
+    for line in ("--color=never plan m", "--debug --log-level debug --color never plan m"):
+        assert parser().parse_args(line.split(" ")).command == "plan"

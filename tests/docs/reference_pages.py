@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from codes_page import codes_page
 from types_page import types_page
 
 from reconciler.cli.arguments import parser
@@ -13,12 +14,14 @@ from reconciler.cli.help_examples import EXAMPLES
 from reconciler.manifest.schema_files import schema
 
 MADE = "<!-- Made from the {source}. `UPDATE_DOCS=1 pytest tests/docs` writes it anew. -->\n"
-PAGES = ("commands.md", "manifests.md", "plan.md", "report.md", "types.md")
+PAGES = ("codes.md", "commands.md", "manifests.md", "plan.md", "report.md", "types.md")
 
 
 def page(name: str) -> str:
     if name == "commands.md":
         return "\n".join(_commands())
+    if name == "codes.md":
+        return codes_page(MADE)
     if name == "types.md":
         return types_page(MADE)
     what = name.removesuffix(".md")

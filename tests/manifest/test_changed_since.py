@@ -378,6 +378,37 @@ def test_what_a_run_does_with_documents_changes_no_comparison(repo: Repo) -> Non
     assert repo.changed("HEAD", environment="prod") == ["vision.images"]
 
 
+def test_defaults_with_another_name_say_the_same(repo: Repo) -> None:
+    named = DEFAULTS.replace("{catalog: lake}", "{catalog: lake, name: costs}")
+    repo.write("m/vision.yaml", documents(VISION, IMAGES, LABELS))
+    repo.write("m/variables.yaml", documents("kind: Variables\nspec: {values: {cost: '7'}}\n"))
+    repo.write("m/defaults.yaml", documents(named.replace("'7'", "'${var:cost}'")))
+    repo.commit()
+    renamed = named.replace("costs", "prices").replace("'7'", "'${var:cost}'")
+    repo.write("m/defaults.yaml", documents(renamed))
+    assert repo.changed("HEAD") == []
+    repo.write("m/variables.yaml", documents("kind: Variables\nspec: {values: {cost: '8'}}\n"))
+    assert repo.changed("HEAD") == ["vision.images"]
+    repo.git("checkout", "m/variables.yaml")
+    repo.write("m/defaults.yaml", documents(renamed.replace("cost: '", "price: '")))
+    assert repo.changed("HEAD") == ["vision.images"]
+    repo.write("m/defaults.yaml", documents(renamed.replace("vision.images", "vision.labels")))
+    assert repo.changed("HEAD") == ["vision.images", "vision.labels"]
+    repo.git("rm", "-qf", "m/defaults.yaml")
+    assert repo.changed("HEAD") == ["vision.images"]
+
+
+def test_defaults_with_another_name_where_an_overlay_may_change_those_of_either(repo: Repo) -> None:
+    named = DEFAULTS.replace("{catalog: lake}", "{catalog: lake, name: costs}")
+    repo.write("m/defaults.yaml", documents(named))
+    patch = "kind: Defaults\nmetadata: {catalog: lake, name: prices}\nspec: {properties: {cost: '9'}}\n"
+    repo.write("m/overlays/prod/p.yaml", documents(patch))
+    repo.commit()
+    repo.write("m/defaults.yaml", documents(named.replace("costs", "prices")))
+    assert repo.changed("HEAD") == []
+    assert repo.changed("HEAD", environment="prod") == ["vision.images"]
+
+
 def test_all_of_many_namespaces(repo: Repo) -> None:
     names = [f"n{n}" for n in range(30)]
     spaces = [VISION.replace("vision", name) for name in names]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from pathlib import Path
 
 import pydot
@@ -12,7 +13,7 @@ import pytest
 from cli.cli_runs import catalog, namespace, reconciler, table, write
 from render.plans import GOLDEN, TRAPS, big, golden, hostile, plan, step
 
-from reconciler.model.change import CreateNamespace
+from reconciler.model.change import CreateNamespace, DropColumns
 from reconciler.model.plan import Plan
 from reconciler.render.as_json import plan_json
 from reconciler.render.graph import Edge, Graph, Node, first, with_what_it_needs
@@ -85,6 +86,45 @@ def test_what_does_not_fit_is_counted() -> None:
     assert len(text) <= MERMAID_TEXT
     assert text.count("-->") <= MERMAID_EDGES
     assert f'"{1200 - (len(shown) - 1)} more' in shown[-1]
+
+
+def mixed(harmless: int, blocked: int, destructive: int) -> Plan:
+    """In the order of a plan: what is deleted comes last."""
+    marks = golden("create-everything").steps[0].change.marks  # type: ignore[union-attr]
+    count = harmless + blocked + destructive
+    steps = [step(i + 1, CreateNamespace((f"n{i}",), {}, marks)) for i in range(count)]
+    held = {"verdict": "blocked", "blocked_by": "adopt"}
+    steps[harmless : harmless + blocked] = [replace(s, **held) for s in steps[harmless : harmless + blocked]]
+    steps[harmless + blocked :] = [
+        step(i + 1, DropColumns(("n", f"t{i}"), ("c",)), risk="destructive") for i in range(harmless + blocked, count)
+    ]
+    return plan(tuple(steps))
+
+
+def test_what_is_destructive_or_blocked_is_drawn_first() -> None:
+    graph = plan_graph(mixed(600, 20, 30))
+    cut = first(graph)
+    kept = [*range(450), *range(600, 650)]
+    assert [n.id for n in cut.nodes[:-1]] == [f"s{i + 1}" for i in kept]
+    assert cut.nodes[-1].lines == ("150 more", "not shown; --target narrows")
+    for text in (dot(graph), svg(graph)):
+        assert ("drop_columns" in text, "blocked: adopt" in text) == (True, True)
+    assert mermaid(graph).count("drop_columns") == 30
+
+
+def test_when_not_even_those_fit_what_will_happen_comes_before_what_will_not() -> None:
+    cut = first(plan_graph(mixed(10, 60, 70)), 100)
+    assert [n.id for n in cut.nodes[:-1]] == [f"s{i + 1}" for i in (*range(10, 40), *range(70, 140))]
+    assert cut.nodes[-1].lines == (
+        "40 more",
+        "30 of them destructive, blocked or unsupported",
+        "not shown; --target narrows",
+    )
+
+
+def test_objects_with_such_a_step_are_drawn_first_too() -> None:
+    cut = first(object_graph(mixed(30, 5, 5)), 10)
+    assert [n.id for n in cut.nodes[:-1]] == [f"s{i + 1}" for i in range(30, 40)]
 
 
 def test_a_plan_without_steps_is_a_picture_that_says_so() -> None:
