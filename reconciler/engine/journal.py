@@ -1,8 +1,9 @@
 """What a run did, line by line, on disk before it goes on: the story of a run that was killed.
 
-JSON lines: `header`, what happened to the `lease`, `start` and `end` of each step, then `finish`. Nothing is read back
-from here: the live catalog is the state. A `start` is synced before its step writes anything, an `end` before the run
-goes on from it. Threads that wait at the same time share one sync.
+JSON lines: `header`, what happened to the `lease`, `start` and `end` of each step, then `finish`. A step that the plan
+holds back has an `end` only, with the reason. Nothing is read back from here: the live catalog is the state. A `start`
+is synced before its step writes anything, an `end` before the run goes on from it. Threads that wait at the same time
+share one sync.
 """
 
 from __future__ import annotations
@@ -95,15 +96,7 @@ class FileJournal:
         self._note({**header, "pid": os.getpid(), **({"run": dict(run)} if run is not None else {})})
 
     def start(self, step: Step) -> None:
-        self._note(
-            {
-                "event": "start",
-                "step": step.id,
-                "action": step.action,
-                "catalog": step.catalog,
-                "object": {"kind": step.change.kind, "id": list(step.change.ident)},
-            }
-        )
+        self._note({"event": "start", "step": step.id, **_about(step)})
 
     def end(self, *results: StepResult) -> None:
         self._note(*(_end_event(result) for result in results))
@@ -168,6 +161,15 @@ def _end_event(result: StepResult) -> dict[str, Json]:
         "version_before": result.version_before,
         "version_after": result.version_after,
         "tag": result.tag,
+        **(_about(result.step) | result.why_held_back() if result.held_back else {}),
+    }
+
+
+def _about(step: Step) -> dict[str, Json]:
+    return {
+        "action": step.action,
+        "catalog": step.catalog,
+        "object": {"kind": step.change.kind, "id": list(step.change.ident)},
     }
 
 

@@ -99,7 +99,7 @@ def _of_result(result: Mapping[str, Any]) -> Ran:
         str(result["action"]),
         key,
         result["status"],
-        _problem(result.get("error")),
+        _problem(result.get("error")) or held_back(result),
         _note(result.get("version_before"), result.get("tag")),
         seconds=float(result.get("seconds") or 0),
         before=result.get("version_before"),
@@ -118,7 +118,7 @@ def _of_run(run: RunRecord, last: bool) -> Run:
 
 
 def _of_record(step: StepRecord) -> Ran:
-    problem = _problem(step.error)
+    problem = _problem(step.error) or held_back(step.held_back or {})
     if step.status is None:
         problem = "it began, and the journal has no end of it: what the catalog holds is not known; apply again"
     return Ran(
@@ -145,6 +145,14 @@ def _who(run: object) -> str:
 
 def _problem(error: Mapping[str, Any] | None) -> str:
     return "" if error is None else f"{error['name']} ({error['code']}): {error['message']}"
+
+
+def held_back(result: Mapping[str, Any]) -> str:
+    """Why the plan did not allow the step; empty of one that it allowed, and in a report of an earlier version."""
+    if not result.get("verdict"):
+        return ""
+    word = f" by {result['blocked_by']}" if result.get("blocked_by") else ""
+    return f"{result['verdict']}{word}: {result.get('reason') or ''}"
 
 
 def _note(version: object, tag: object) -> str:

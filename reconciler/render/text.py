@@ -12,6 +12,7 @@ from reconciler.model.ident import ObjectKey, dotted
 from reconciler.model.plan import CatalogSummary, Plan, Step
 from reconciler.render.columns import aligned, wrapped
 from reconciler.render.policy_text import policy_lines
+from reconciler.render.ran import held_back
 from reconciler.render.safe_text import bounded, safe, safe_line
 from reconciler.render.step_details import details
 
@@ -185,6 +186,8 @@ def _result_line(result: Mapping[str, Any]) -> str:
     error, tag = result.get("error"), result.get("tag")
     if error is not None:
         line += f"\n           {safe(error['name'])} ({error['code']}): {safe(error['message'])}"
+    if held := held_back(result):
+        line += f"\n           {safe(held)}"
     if tag is not None:
         line += f"\n           version {result.get('version_before')} is tagged {safe(tag)}"
     return line
