@@ -91,7 +91,7 @@ def test_what_could_lose_data_takes_the_name_of_the_catalog(folder: Path) -> Non
     (folder / "m.yaml").write_text(CATALOG + TABLE % "")
     code, seen = at_terminal(folder, "apply", "m.yaml", answer="yes", NO_COLOR="1")
     assert code == 1
-    assert "Destructive:\n  - lake:t  drop_columns: columns that are not declared: old\n" in seen
+    assert "Destructive in catalog lake: 1 step\n  - lake:t  drop_columns: columns that are not declared: old\n" in seen
     assert "Data in catalog lake could be lost. To apply, type the catalog's name: yes\n" in seen
     assert reconciler(folder, "plan", "m.yaml", "--detailed-exitcode").code == 2
     assert at_terminal(folder, "apply", "m.yaml", answer="lake")[0] == 0
@@ -106,7 +106,7 @@ def test_the_question_says_nothing_twice_and_fits(folder: Path) -> None:
     (folder / "m.yaml").write_text(CATALOG + TABLE % "")
     _, seen = at_terminal(folder, "apply", "m.yaml", answer="no", NO_COLOR="1", columns=60)
     assert seen.count("Plan: 0 to create, 1 to update, 0 to delete, 0 blocked.") == 1
-    told = seen[seen.index("Destructive:") : seen.index("Data in catalog")].splitlines()
+    told = seen[seen.index("Destructive in") : seen.index("Data in catalog")].splitlines()
     assert len(told) > 2
     assert max(map(len, told)) <= 60, told
     assert " ".join(told).endswith("column_3 and 8 more")
