@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 
 from reconciler import app
 from reconciler.cli.output import Output
-from reconciler.core.text import plural
 from reconciler.model.plan import Plan, Step
 from reconciler.render.columns import wrapped
 from reconciler.render.safe_text import safe
@@ -48,7 +47,7 @@ def _say(lines: Sequence[str], out: Output) -> None:
 
 def _destructive(catalog: str, steps: Sequence[Step], most: int) -> Iterator[str]:
     """The worst first."""
-    yield f"Destructive in catalog {safe(catalog)}: {plural(len(steps), 'step')}"
+    yield f"Destructive in catalog {safe(catalog)}: {len(steps)} {'step' if len(steps) == 1 else 'steps'}"
     for s in sorted(steps, key=lambda s: not s.loses_data)[:most]:
         yield f"  {symbol_of(s)} {safe(str(s.key))}  {s.action}: {safe(s.reason)}"
     if len(steps) > most:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TextIO
 
-from reconciler.app import Failure, Redactor, Session
+from reconciler.app import Failure, RedactingFormatter, Redactor, Session
 from reconciler.cli.ending import Ending
 from reconciler.cli.json_log import Handler, JsonLog, said
 from reconciler.model.diagnostic import Diagnostic
@@ -121,11 +121,9 @@ class Output:
 
     def set_up_logging(self, level: str) -> None:
         """All loggers, those of libraries included, go through the redactor."""
-        from reconciler.app import RedactingFormatter
-
         handler: logging.Handler = logging.StreamHandler(sys.stderr) if self._log is None else Handler(self._log)
         handler.setLevel(level.upper())  # Some libraries set their own logger to INFO.
-        handler.setFormatter(RedactingFormatter(self.redactor, "%(levelname)s %(name)s: %(message)s"))
+        handler.setFormatter(_SafeLines(self.redactor, "%(levelname)s %(name)s: %(message)s"))
         logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
         logging.captureWarnings(True)
 
@@ -136,7 +134,14 @@ class Output:
         if self._log is not None:
             self._log.tell("error", "traceback", f"{type(error).__name__}: {error}", {"traceback": text})
         else:
-            _put(sys.stderr, self.redactor.text(text))
+            _put(sys.stderr, safe_lines(self.redactor.text(text)))
+
+
+class _SafeLines(RedactingFormatter):
+    """A library repeats what services and files say."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return safe_lines(super().format(record))
 
 
 def _problem(found: Diagnostic) -> str:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Protocol
 
 from reconciler import __version__
+from reconciler.model.log_commands import in_json
 from reconciler.model.plan import Json, Step
 from reconciler.model.report import Outcome, StepResult
 
@@ -119,7 +120,7 @@ class FileJournal:
         for every later line. Gives the number to wait for."""
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         values = [self._clean({**event, "time": now}) for event in events]
-        data = "".join(json.dumps(v, ensure_ascii=True, separators=(",", ":")) + "\n" for v in values).encode()
+        data = "".join(in_json(json.dumps(v, ensure_ascii=True, separators=(",", ":"))) + "\n" for v in values).encode()
         with self._lock:
             if self._broken is not None:
                 raise self._broken

@@ -20,7 +20,7 @@ from reconciler.model.ident import ObjectKey
 from reconciler.model.plan import THRESHOLD, Plan, Step
 from reconciler.render.as_json import dumped
 from reconciler.render.ran import FINE, Run
-from reconciler.render.safe_text import bounded, safe
+from reconciler.render.safe_text import bounded, printable
 from reconciler.render.sarif_rules import help_of
 from reconciler.render.text import NOT_APPLIED
 
@@ -162,7 +162,7 @@ def _note(message: str, level: str, rule: str = "") -> dict[str, Any]:
 
 def _text(text: str) -> str:
     """One line. `](` would make a link of what stands around it, for SARIF has links in plain text too."""
-    return safe(bounded(text)).replace("](", "] (") or "(empty)"
+    return printable(bounded(text)).replace("](", "] (") or "(empty)"
 
 
 def uri(file: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from reconciler.model import plan as p
-from reconciler.render.safe_text import bounded, safe
+from reconciler.render.safe_text import bounded, printable
 
 _HELD_BACK: Final[dict[str, tuple[str, str]]] = {
     p.ADOPT: (
@@ -87,12 +87,12 @@ def _known(rule: str, titles: Mapping[str, str]) -> tuple[str, str]:
     if rule.startswith("blocked/"):
         word = rule.removeprefix("blocked/")
         if word.startswith(p.ALLOW):
-            allow = safe(bounded(word.removeprefix(p.ALLOW)))
+            allow = printable(bounded(word.removeprefix(p.ALLOW)))
             how = f"Add `allow: [{allow}]` to the table, or pass --allow {allow}, if it is meant."
             return f"{allow} is not allowed", f"The change could lose something. {how}"
-        title = f"the step is held back: {safe(bounded(word))}"
+        title = f"the step is held back: {printable(bounded(word))}"
         return _HELD_BACK.get(word, (title, "The reason in the message says why, and what to do."))
-    title = titles.get(rule) or _PLAN_CODES.get(rule) or safe(bounded(rule)) or "(empty)"
+    title = titles.get(rule) or _PLAN_CODES.get(rule) or printable(bounded(rule)) or "(empty)"
     return title, f"{_sentence(title)}. The message of each result says what is wrong there and how to fix it."
 
 
