@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator, Sequence
 
 from reconciler import app
 from reconciler.cli.output import Output
 from reconciler.model.plan import Plan, Step
-from reconciler.render.columns import wrapped
 from reconciler.render.safe_text import safe
 from reconciler.render.text import plan_summary, symbol_of
 
@@ -42,7 +40,7 @@ def confirm(made: Plan, out: Output, summary: bool) -> None:
 
 def _say(lines: Sequence[str], out: Output) -> None:
     if lines:
-        out.say("\n".join(part for line in lines for part in wrapped(line, _columns())))
+        out.say("\n".join(lines))
 
 
 def _destructive(catalog: str, steps: Sequence[Step], most: int) -> Iterator[str]:
@@ -59,14 +57,6 @@ def _ask(question: str, wanted: str) -> None:
     sys.stderr.flush()
     if sys.stdin.readline().strip() != wanted:
         raise app.Failure("not applied: nothing was written")
-
-
-def _columns() -> int | None:
-    """Of the terminal that shows the question, which need not be that of stdout."""
-    try:
-        return os.get_terminal_size(sys.stderr.fileno()).columns or None
-    except (OSError, ValueError):
-        return None
 
 
 def terminal() -> bool:

@@ -15,6 +15,7 @@ from reconciler.cli.ending import Ending
 from reconciler.cli.json_log import Handler, JsonLog, said
 from reconciler.model.diagnostic import Diagnostic
 from reconciler.model.plan import Plan
+from reconciler.render.columns import fitted
 from reconciler.render.safe_text import bounded, safe_lines
 from reconciler.render.text import diagnostics_text
 
@@ -53,6 +54,16 @@ class Output:
 
         return shutil.get_terminal_size().columns
 
+    @property
+    def message_width(self) -> int | None:
+        """Of the terminal that shows messages and questions, which need not be that of stdout."""
+        if sys.stderr is None or not _is_terminal(sys.stderr):
+            return None
+        try:
+            return os.get_terminal_size(sys.stderr.fileno()).columns or None
+        except (OSError, ValueError):
+            return None
+
     def _colored(self, stream: TextIO | None) -> bool:
         """--color has the last word; NO_COLOR counts when it is not empty (no-color.org)."""
         if self._color != "auto":
@@ -78,7 +89,7 @@ class Output:
         if self._log is not None:
             self._log.tell(level, event, message)
             return
-        shown = safe_lines(self.redactor.text(text))
+        shown = fitted(safe_lines(self.redactor.text(text)), self.message_width)
         _put(sys.stderr, (_marked(shown) if self._colored(sys.stderr) else shown) + "\n")
 
     def no_result(self, message: str, how: str) -> None:
@@ -109,7 +120,7 @@ class Output:
         errors = [d for d in found if d.severity == "error"]
         self.ending.problems += [_problem(d) for d in errors]
         if self._log is None:
-            _put(sys.stderr, diagnostics_text(found))
+            _put(sys.stderr, fitted(diagnostics_text(found), self.message_width))
             return
         for one in found:
             fields = {k: v for k, v in one.to_json().items() if k not in ("severity", "message")}

@@ -51,7 +51,7 @@ def _plan_lines(plan: Plan, title: str) -> Iterator[str]:
             yield from _listed(STALE, stale, ": projection: stale")
             yield ""
     yield from policy_lines(plan.findings)
-    yield plan_summary(plan, title)
+    yield from plan_summary(plan, title).split("\n")
 
 
 def _catalog_lines(name: str, catalog: CatalogSummary, steps: Sequence[Step]) -> Iterator[str]:

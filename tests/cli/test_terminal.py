@@ -17,6 +17,8 @@ from pathlib import Path
 import pytest
 from cli_runs import command, environment, reconciler
 
+from reconciler.render.text import NOT_APPLIED
+
 CATALOG = """\
 apiVersion: reconciler.lance/v1
 kind: Catalog
@@ -199,3 +201,56 @@ def test_long_lines_are_broken_to_the_width_of_the_terminal_and_only_there(folde
     _, seen = at_terminal(folder, "plan", "m.yaml", answer="", columns=60, NO_COLOR="1")
     assert max(map(len, seen.splitlines())) <= 60
     assert max(map(len, reconciler(folder, "plan", "m.yaml").out.splitlines())) > 60
+
+
+CLOSING = """\
+---
+apiVersion: reconciler.lance/v1
+kind: Policy
+metadata: {name: p}
+spec: {rules: [{rule: no-destructive-change}]}
+"""
+
+
+@pytest.mark.slow
+def test_the_lines_at_the_end_of_a_plan_are_lines(folder: Path) -> None:
+    assert reconciler(folder, "apply", "m.yaml", "--yes").code == 0
+    (folder / "m.yaml").write_text(CATALOG + TABLE % "" + CLOSING)
+    for columns in (60, 80, 100):
+        _, seen = at_terminal(folder, "plan", "m.yaml", answer="", columns=columns, NO_COLOR="1")
+        lines = seen.splitlines()
+        assert max(map(len, lines)) <= columns
+        last = lines[lines.index("Plan: 0 to create, 1 to update, 0 to delete, 0 blocked.") :]
+        assert last[1].startswith("Refused: policy: P006 lake:t: ")
+        assert " ".join(part.strip() for part in last).endswith(NOT_APPLIED)
+        assert any(line.startswith("An apply of this plan") for line in last)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("show", "r.json"),
+        ("show", "j.jsonl"),
+        ("apply", "m.yaml", "--yes"),
+        ("validate", "wrong.yaml"),
+        ("plan", "wrong.yaml"),
+        ("status", "m.yaml"),
+        ("explain", "foreign_owner"),
+        ("explain",),
+        ("explain", "--report", "r.json"),
+    ],
+)
+def test_every_text_fits(folder: Path, words: tuple[str, ...]) -> None:
+    """Examples, which somebody copies, stay as they are."""
+    (folder / "m.yaml").write_text(CATALOG.replace("us", "them") + TABLE % "")
+    assert reconciler(folder, "apply", "m.yaml", "--yes").code == 0
+    long = f"  description: {'x' * 200}\n"
+    (folder / "m.yaml").write_text(CATALOG + TABLE % ", {name: a, type: int8}" + long)
+    assert reconciler(folder, "apply", "m.yaml", "--yes", "--report", "r.json", "--journal", "j.jsonl").code == 3
+    (folder / "wrong.yaml").write_text(CATALOG + (TABLE % "").replace("int64", "int65" * 40) + long)
+    _, seen = at_terminal(folder, *words, answer="", columns=60, NO_COLOR="1")
+    piped = reconciler(folder, *words)
+    lines = [line for line in seen.splitlines() if not line.startswith("    ") or words[0] != "explain"]
+    assert max(map(len, lines)) <= 60
+    assert words[0] == "status" or max(map(len, f"{piped.out}{piped.err}".splitlines())) > 60
