@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ def plan_as(made: Plan, how: str, out: Output, title: str = text.NO_CHANGES) -> 
         case "sarif":
             from reconciler.render.sarif import plan_sarif
 
-            return plan_sarif(made, app.code_titles(), out.told, drift)
+            return plan_sarif(made, _explained(), out.told, drift)
         case "junit":
             from reconciler.render.junit import plan_junit
 
@@ -156,10 +156,18 @@ def _document(
     if how == "sarif":
         from reconciler.render.sarif import diagnostics_sarif
 
-        return diagnostics_sarif(found, app.code_titles(), message, command)
+        return diagnostics_sarif(found, _explained(), message, command)
     from reconciler.render.junit import diagnostics_junit
 
     return diagnostics_junit(found, files, message, command)
+
+
+def _explained() -> Mapping[str, tuple[str, str]]:
+    """The rules of SARIF say what `explain` says."""
+    from reconciler.explain.catalogue import explanations
+
+    told = (e for e in explanations() if e.kind in ("diagnostic", "policy"))
+    return {e.code: (e.title, f"{e.means} Fix: {e.fix}") for e in told}
 
 
 def files_of(desired: Desired) -> set[str]:

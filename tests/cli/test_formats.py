@@ -189,3 +189,23 @@ def test_no_command_of_a_runner_leaves_the_program(tmp_path: Path) -> None:
     for text in (*files, *(text for run in shown for text in (run.out, run.err))):
         assert COMMAND[:3] not in text
     assert reconciler(tmp_path, "plan", "m.yaml").out.startswith("No changes.")
+
+
+NAMING = """---
+apiVersion: reconciler.lance/v1
+kind: Policy
+metadata: {name: p}
+spec: {rules: [{rule: naming, table: "[a-z]+"}]}
+"""
+
+
+@pytest.mark.parametrize("words", [["plan"], ["validate"]])
+def test_a_rule_in_sarif_says_what_explain_says(tmp_path: Path, words: list[str]) -> None:
+    write(tmp_path, catalog(), table("T1"), NAMING)
+    (run,) = reconciler(tmp_path, *words, "m.yaml", "--format", "sarif").json["runs"]
+    (rule,) = run["tool"]["driver"]["rules"]
+    (known,) = reconciler(tmp_path, "explain", "P001", "--format", "json").json["explanations"]
+    assert rule["id"] == "P001"
+    assert rule["shortDescription"]["text"] == "Name that does not fit the naming pattern"
+    assert known["fix"] in rule["help"]["text"]
+    assert known["means"] in rule["help"]["text"]
