@@ -70,13 +70,6 @@ def validate(paths: Sequence[str], reading: Reading, *, keep_origins: bool = Fal
     return replace(loaded, diagnostics=sorted([*warnings_of_changed(loaded), *misspelt]))
 
 
-def code_titles() -> Mapping[str, str]:
-    """What each code of a diagnostic stands for."""
-    from reconciler.manifest.codes import CODES
-
-    return CODES
-
-
 def against_policy(loaded: Loaded, reading: Reading) -> list[Diagnostic]:
     """What the policies have against the manifests, as far as that can be said offline. Waived findings are none."""
     from reconciler.catalog.registry import capabilities_of as rules_of

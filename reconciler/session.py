@@ -105,7 +105,13 @@ class Session:
         from reconciler.engine.events import ProgressEvents
         from reconciler.engine.progress import progress_on
 
-        return progress_on(sys.stderr, self.redactor.text) if self.tell is None else ProgressEvents(self.tell)
+        return progress_on(sys.stderr, self.shown) if self.tell is None else ProgressEvents(self.tell)
+
+    def shown(self, line: str) -> str:
+        """A line for people, with names of others in it."""
+        from reconciler.render.safe_text import safe_line
+
+        return safe_line(self.redactor.text(line))
 
     @property
     def run(self) -> RunContext | None:

@@ -47,7 +47,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         out.say(f"error: {report.outcome}: {report.message}")
     try:
         if args.format != "text" or report.outcome != "no_changes":  # As text, the plan has said that already.
-            out.result(report_as(report.to_json(), args.format, Path()))
+            out.result(report_as(report.to_json(), args.format, Path(), width=out.width))
     except app.Failure as error:
         out.say(f"warning: {error.message}; the run ended with outcome {report.outcome}")
     except KeyboardInterrupt:

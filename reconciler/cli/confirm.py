@@ -2,47 +2,54 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from reconciler import app
 from reconciler.cli.output import Output
 from reconciler.model.plan import Plan, Step
-from reconciler.render.columns import wrapped
 from reconciler.render.safe_text import safe
 from reconciler.render.text import plan_summary, symbol_of
 
 MOST = 20
-"""Steps that are told one by one; all of them are in the plan above."""
+"""Steps that are told one by one, shared by the catalogs; all of them are in the plan above."""
+LEAST = 3
+"""Of each catalog, however many there are: nobody is asked about one of which nothing is shown."""
 
 
 def confirm(made: Plan, out: Output, summary: bool) -> None:
     """Asks on stderr, so that stdout stays the result. Raises Failure unless the answer is the word that was asked for:
-    `yes`, or the name of every catalog whose data could be lost. `summary`: the plan with its last line went elsewhere
-    than to whoever answers."""
-    lines = [*plan_summary(made).split("\n")] if summary else []
-    lines += _destructive(made)
-    if lines:
-        out.say("\n".join(part for line in lines for part in wrapped(line, _columns())))
-    names = sorted({s.catalog for s in made.steps if s.loses_data})
+    `yes`, or the name of every catalog whose data could be lost, each right below what it would lose. `summary`: the
+    plan with its last line went elsewhere than to whoever answers."""
+    harmful: dict[str, list[Step]] = {}
+    for step in made.steps:
+        if step.verdict == "allowed" and step.risk == "destructive":
+            harmful.setdefault(step.catalog, []).append(step)
+    share = max(LEAST, MOST // max(1, len(harmful)))
+    names = sorted(name for name, steps in harmful.items() if any(s.loses_data for s in steps))
+    lines = plan_summary(made).split("\n") if summary else []
+    for name in sorted(harmful.keys() - set(names)):
+        lines += _destructive(name, harmful[name], share)
+    _say(lines, out)
     for name in names:
+        _say([*_destructive(name, harmful[name], share)], out)
         _ask(f"Data in catalog {safe(name)} could be lost. To apply, type the catalog's name: ", name)
     if not names:
         _ask("Apply this plan? Type yes to apply, anything else to stop: ", "yes")
 
 
-def _destructive(made: Plan) -> Iterator[str]:
-    harmful = [s for s in made.steps if s.verdict == "allowed" and s.risk == "destructive"]
-    if harmful:
-        yield "Destructive:"
-    yield from (f"  {symbol_of(s)} {safe(str(s.key))}  {s.action}: {safe(s.reason)}" for s in _worst_first(harmful))
-    if len(harmful) > MOST:
-        yield f"  ... and {len(harmful) - MOST} more"
+def _say(lines: Sequence[str], out: Output) -> None:
+    if lines:
+        out.say("\n".join(lines))
 
 
-def _worst_first(steps: list[Step]) -> list[Step]:
-    return sorted(steps, key=lambda s: not s.loses_data)[:MOST]
+def _destructive(catalog: str, steps: Sequence[Step], most: int) -> Iterator[str]:
+    """The worst first."""
+    yield f"Destructive in catalog {safe(catalog)}: {len(steps)} {'step' if len(steps) == 1 else 'steps'}"
+    for s in sorted(steps, key=lambda s: not s.loses_data)[:most]:
+        yield f"  {symbol_of(s)} {safe(str(s.key))}  {s.action}: {safe(s.reason)}"
+    if len(steps) > most:
+        yield f"  ... and {len(steps) - most} more"
 
 
 def _ask(question: str, wanted: str) -> None:
@@ -50,14 +57,6 @@ def _ask(question: str, wanted: str) -> None:
     sys.stderr.flush()
     if sys.stdin.readline().strip() != wanted:
         raise app.Failure("not applied: nothing was written")
-
-
-def _columns() -> int | None:
-    """Of the terminal that shows the question, which need not be that of stdout."""
-    try:
-        return os.get_terminal_size(sys.stderr.fileno()).columns or None
-    except (OSError, ValueError):
-        return None
 
 
 def terminal() -> bool:

@@ -21,13 +21,13 @@ _STEP = re.compile(r"s[0-9]+")
 
 def run(args: argparse.Namespace, out: Output) -> int:
     if args.report is not None:
-        out.result(ways_back_as(app_files.ways_back(Path(args.report), args.code), args.format))
+        out.result(ways_back_as(app_files.ways_back(Path(args.report), args.code), args.format, out.width))
         return OK
     if not args.code:
-        out.result(listed(explanations(), args.format))
+        out.result(listed(explanations(), args.format, out.width))
         return OK
     found = {e.code: e for word in _words(args.code) for e in _found(word)}
-    out.result(explained(list(found.values()), args.format))
+    out.result(explained(list(found.values()), args.format, out.width))
     return OK
 
 

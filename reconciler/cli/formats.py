@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from reconciler.model.diagnostic import Diagnostic
 from reconciler.model.plan import Plan
 from reconciler.model.run_record import JournalRecord
 from reconciler.render import as_json, text
+from reconciler.render.columns import fitted
 from reconciler.render.masked import masked_plan, secret_warning
 from reconciler.render.safe_text import safe
 
@@ -33,7 +34,7 @@ def plan_as(made: Plan, how: str, out: Output, title: str = text.NO_CHANGES) -> 
         case "sarif":
             from reconciler.render.sarif import plan_sarif
 
-            return plan_sarif(made, app.code_titles(), out.told, drift)
+            return plan_sarif(made, _explained(), out.told, drift)
         case "junit":
             from reconciler.render.junit import plan_junit
 
@@ -51,8 +52,8 @@ def exactly(made: Plan, where: str, out: Output) -> None:
         out.say(warning)
 
 
-def report_as(report: Any, how: str, source: Path, who: bool = False) -> str:
-    """`who`: as text, say who ran it; the one who reads the output of `apply` knows.
+def report_as(report: Any, how: str, source: Path, who: bool = False, width: int | None = None) -> str:
+    """`who`: as text, say who ran it; the one who reads the output of `apply` knows. `width`: of the terminal.
 
     A saved report that cannot be shown as text is none, so it is not passed on as JSON either."""
     from reconciler.render.ran import run_of_report
@@ -80,10 +81,10 @@ def report_as(report: Any, how: str, source: Path, who: bool = False) -> str:
             from reconciler.render.junit import run_junit
 
             return run_junit([run])
-    return f"{safe(run.who)}\n{shown}" if who and run.who else shown
+    return fitted(f"{safe(run.who)}\n{shown}" if who and run.who else shown, width)
 
 
-def journal_as(journal: JournalRecord, how: str) -> str:
+def journal_as(journal: JournalRecord, how: str, width: int | None = None) -> str:
     from reconciler.render.ran import runs_of_journal
 
     runs = runs_of_journal(journal)
@@ -108,17 +109,19 @@ def journal_as(journal: JournalRecord, how: str) -> str:
             return run_junit(runs)
     from reconciler.render.ran_text import journal_text
 
-    return journal_text(runs, journal.unreadable)
+    return fitted(journal_text(runs, journal.unreadable), width)
 
 
-def diagnostics_as(found: Sequence[Diagnostic], documents: int, how: str, files: Iterable[str] = ()) -> str:
+def diagnostics_as(
+    found: Sequence[Diagnostic], documents: int, how: str, files: Iterable[str] = (), width: int | None = None
+) -> str:
     if how == "json":
         return as_json.diagnostics_json(found, documents)
     if how in DOCUMENTS:
         return _document(found, how, documents, files)
     errors = sum(1 for d in found if d.severity == "error")
     counts = (_count(documents, "document"), _count(errors, "error"), _count(len(found) - errors, "warning"))
-    return text.diagnostics_text(found) + f"{', '.join(counts)}\n"
+    return fitted(text.diagnostics_text(found), width) + f"{', '.join(counts)}\n"
 
 
 @contextmanager
@@ -153,10 +156,18 @@ def _document(
     if how == "sarif":
         from reconciler.render.sarif import diagnostics_sarif
 
-        return diagnostics_sarif(found, app.code_titles(), message, command)
+        return diagnostics_sarif(found, _explained(), message, command)
     from reconciler.render.junit import diagnostics_junit
 
     return diagnostics_junit(found, files, message, command)
+
+
+def _explained() -> Mapping[str, tuple[str, str]]:
+    """The rules of SARIF say what `explain` says."""
+    from reconciler.explain.catalogue import explanations
+
+    told = (e for e in explanations() if e.kind in ("diagnostic", "policy"))
+    return {e.code: (e.title, f"{e.means} Fix: {e.fix}") for e in told}
 
 
 def files_of(desired: Desired) -> set[str]:

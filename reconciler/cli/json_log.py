@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TextIO
 
+from reconciler.model.log_commands import in_json
 from reconciler.model.plan import Json as JsonValue
 
 FLAG, JSON = "--log-format", "json"
@@ -44,7 +45,7 @@ class JsonLog:
         said = {"event": event, "message": message, **self.context, **(fields or {})}
         clean = self.clean(json.loads(json.dumps(said, default=str)))
         assert isinstance(clean, dict)
-        self._put(json.dumps({"time": now, "level": level, **clean}) + "\n")
+        self._put(in_json(json.dumps({"time": now, "level": level, **clean})) + "\n")
 
     def _put(self, line: str) -> None:
         """A reader of stderr that went away must not stop a run."""

@@ -10,11 +10,12 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TextIO
 
-from reconciler.app import Failure, Redactor, Session
+from reconciler.app import Failure, RedactingFormatter, Redactor, Session
 from reconciler.cli.ending import Ending
 from reconciler.cli.json_log import Handler, JsonLog, said
 from reconciler.model.diagnostic import Diagnostic
 from reconciler.model.plan import Plan
+from reconciler.render.columns import fitted
 from reconciler.render.safe_text import bounded, safe_lines
 from reconciler.render.text import diagnostics_text
 
@@ -53,6 +54,16 @@ class Output:
 
         return shutil.get_terminal_size().columns
 
+    @property
+    def message_width(self) -> int | None:
+        """Of the terminal that shows messages and questions, which need not be that of stdout."""
+        if sys.stderr is None or not _is_terminal(sys.stderr):
+            return None
+        try:
+            return os.get_terminal_size(sys.stderr.fileno()).columns or None
+        except (OSError, ValueError):
+            return None
+
     def _colored(self, stream: TextIO | None) -> bool:
         """--color has the last word; NO_COLOR counts when it is not empty (no-color.org)."""
         if self._color != "auto":
@@ -78,7 +89,7 @@ class Output:
         if self._log is not None:
             self._log.tell(level, event, message)
             return
-        shown = safe_lines(self.redactor.text(text))
+        shown = fitted(safe_lines(self.redactor.text(text)), self.message_width)
         _put(sys.stderr, (_marked(shown) if self._colored(sys.stderr) else shown) + "\n")
 
     def no_result(self, message: str, how: str) -> None:
@@ -109,7 +120,7 @@ class Output:
         errors = [d for d in found if d.severity == "error"]
         self.ending.problems += [_problem(d) for d in errors]
         if self._log is None:
-            _put(sys.stderr, diagnostics_text(found))
+            _put(sys.stderr, fitted(diagnostics_text(found), self.message_width))
             return
         for one in found:
             fields = {k: v for k, v in one.to_json().items() if k not in ("severity", "message")}
@@ -121,11 +132,9 @@ class Output:
 
     def set_up_logging(self, level: str) -> None:
         """All loggers, those of libraries included, go through the redactor."""
-        from reconciler.app import RedactingFormatter
-
         handler: logging.Handler = logging.StreamHandler(sys.stderr) if self._log is None else Handler(self._log)
         handler.setLevel(level.upper())  # Some libraries set their own logger to INFO.
-        handler.setFormatter(RedactingFormatter(self.redactor, "%(levelname)s %(name)s: %(message)s"))
+        handler.setFormatter(_SafeLines(self.redactor, "%(levelname)s %(name)s: %(message)s"))
         logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
         logging.captureWarnings(True)
 
@@ -136,7 +145,14 @@ class Output:
         if self._log is not None:
             self._log.tell("error", "traceback", f"{type(error).__name__}: {error}", {"traceback": text})
         else:
-            _put(sys.stderr, self.redactor.text(text))
+            _put(sys.stderr, safe_lines(self.redactor.text(text)))
+
+
+class _SafeLines(RedactingFormatter):
+    """A library repeats what services and files say."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return safe_lines(super().format(record))
 
 
 def _problem(found: Diagnostic) -> str:

@@ -14,6 +14,7 @@ from reconciler.cli.written_files import refuse_clashes
 from reconciler.model.report import Report
 from reconciler.model.verification import Verification
 from reconciler.render import as_json, text
+from reconciler.render.columns import fitted
 from reconciler.render.inventory import inventory_json, inventory_text
 from reconciler.render.inventory_page import inventory_page
 from reconciler.render.maintained import maintained_text
@@ -95,7 +96,7 @@ def _data_steps(args: argparse.Namespace, out: Output) -> int:
     if args.format == "json":
         out.result(as_json.dumped(shown))
     elif report.outcome != "no_changes":
-        out.result(text.report_text(shown))
+        out.result(fitted(text.report_text(shown), out.width))
     code = report.exit_code
     return PARTLY if code == OK and file.lost and report.count("done") else code
 

@@ -15,11 +15,11 @@ def run(args: argparse.Namespace, out: Output) -> int:
     file = Path(args.file)
     journal = app_files.saved_journal(file)
     if journal is not None:
-        out.result(journal_as(journal, args.format))
+        out.result(journal_as(journal, args.format, out.width))
         return OK
     value = app_files.read_json(file)
     if app_files.is_report(value):
-        out.result(report_as(value, args.format, file, who=True))
+        out.result(report_as(value, args.format, file, who=True, width=out.width))
     elif not isinstance(value, dict) or "steps" not in value:
         raise app.Failure(
             f"{file} is neither a plan, nor a report, nor a journal: give a file that `reconciler plan -o FILE`, "

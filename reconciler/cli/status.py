@@ -8,6 +8,7 @@ from reconciler.cli.exits import OK
 from reconciler.cli.output import Output
 from reconciler.cli.requests import request
 from reconciler.render import as_json
+from reconciler.render.columns import fitted
 from reconciler.render.masked import masked
 from reconciler.render.status import status_markdown, status_text
 from reconciler.verbs.status import status
@@ -20,6 +21,6 @@ def run(args: argparse.Namespace, out: Output) -> int:
     if args.format == "json":
         shown = as_json.dumped(found.to_json())
     else:
-        shown = status_markdown(found) if args.format == "markdown" else status_text(found)
+        shown = status_markdown(found) if args.format == "markdown" else fitted(status_text(found), out.width)
     out.result(shown)
     return OK

@@ -17,5 +17,5 @@ def run(args: argparse.Namespace, out: Output) -> int:
     wrong = has_errors(loaded.diagnostics)
     against = [] if wrong else app.against_policy(loaded, reading(args))
     found = tidy([*loaded.diagnostics, *against])
-    out.result(diagnostics_as(found, loaded.documents, args.format, files_of(loaded.desired)))
+    out.result(diagnostics_as(found, loaded.documents, args.format, files_of(loaded.desired), out.width))
     return ERROR if wrong else REFUSED if has_errors(against) else OK

@@ -32,12 +32,20 @@ class StepEvents:
     def end(self, *results: StepResult) -> None:
         self._journal.end(*results)
         for result in results:
+            if result.held_back:
+                self._held_back(result)
+                continue
             step, error = result.step, result.error
             fields = {**_of(step), "status": result.status, "seconds": round(result.seconds, 3)}
             fields |= {"attempts": result.attempts, "error": error.to_json() if error else None}
             level = "error" if result.status in ("failed", "unknown") else "info"
             why = f": {error.message}" if error else ""
             self._tell(level, "step_ended", f"{result.status}: {step.action} {step.key}{why}", fields)
+
+    def _held_back(self, result: StepResult) -> None:
+        step = result.step
+        message = f"{step.verdict}: {step.action} {step.key}: {step.reason}"
+        self._tell("warning", "step_held_back", message, {**_of(step), **result.why_held_back()})
 
     def lease(self, event: Mapping[str, Json]) -> None:
         self._journal.lease(event)

@@ -59,6 +59,7 @@ def execute(
     write: why there may be none any more, because the lease was lost; `lost` is the same as far as it is known, and
     takes no time. `applied_by` is the run, noted on what it writes."""
     journal = journal or NoJournal()
+    _note_held_back(plan, journal)
     if plan.refused is not None:
         return _finished(nothing_ran(plan, "refused", f"nothing was written: {plan.refused}"), journal)
     run = _Run(plan, catalogs, parallelism, timeout, journal, progress or Silent(), stop or threading.Event())
@@ -70,6 +71,14 @@ def execute(
     run.applied_by = applied_by
     run.retries = {name: Retry(given.get(name, MAX_RETRIES), *waiting) for name in catalogs}
     return _finished(run.report(), journal)
+
+
+def _note_held_back(plan: Plan, journal: Journal) -> None:
+    """First of all, so that it is there however the run ends. A journal that fails here fails at the first step too."""
+    held = [StepResult(s, "not_run") for s in plan.steps if s.verdict != "allowed"]
+    with contextlib.suppress(JournalError):
+        if held:
+            journal.end(*held)
 
 
 def _finished(report: Report, journal: Journal) -> Report:

@@ -1,8 +1,9 @@
 """What a run did, line by line, on disk before it goes on: the story of a run that was killed.
 
-JSON lines: `header`, what happened to the `lease`, `start` and `end` of each step, then `finish`. Nothing is read back
-from here: the live catalog is the state. A `start` is synced before its step writes anything, an `end` before the run
-goes on from it. Threads that wait at the same time share one sync.
+JSON lines: `header`, what happened to the `lease`, `start` and `end` of each step, then `finish`. A step that the plan
+holds back has an `end` only, with the reason. Nothing is read back from here: the live catalog is the state. A `start`
+is synced before its step writes anything, an `end` before the run goes on from it. Threads that wait at the same time
+share one sync.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Protocol
 
 from reconciler import __version__
+from reconciler.model.log_commands import in_json
 from reconciler.model.plan import Json, Step
 from reconciler.model.report import Outcome, StepResult
 
@@ -95,15 +97,7 @@ class FileJournal:
         self._note({**header, "pid": os.getpid(), **({"run": dict(run)} if run is not None else {})})
 
     def start(self, step: Step) -> None:
-        self._note(
-            {
-                "event": "start",
-                "step": step.id,
-                "action": step.action,
-                "catalog": step.catalog,
-                "object": {"kind": step.change.kind, "id": list(step.change.ident)},
-            }
-        )
+        self._note({"event": "start", "step": step.id, **_about(step)})
 
     def end(self, *results: StepResult) -> None:
         self._note(*(_end_event(result) for result in results))
@@ -126,7 +120,7 @@ class FileJournal:
         for every later line. Gives the number to wait for."""
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         values = [self._clean({**event, "time": now}) for event in events]
-        data = "".join(json.dumps(v, ensure_ascii=True, separators=(",", ":")) + "\n" for v in values).encode()
+        data = "".join(in_json(json.dumps(v, ensure_ascii=True, separators=(",", ":"))) + "\n" for v in values).encode()
         with self._lock:
             if self._broken is not None:
                 raise self._broken
@@ -168,6 +162,15 @@ def _end_event(result: StepResult) -> dict[str, Json]:
         "version_before": result.version_before,
         "version_after": result.version_after,
         "tag": result.tag,
+        **(_about(result.step) | result.why_held_back() if result.held_back else {}),
+    }
+
+
+def _about(step: Step) -> dict[str, Json]:
+    return {
+        "action": step.action,
+        "catalog": step.catalog,
+        "object": {"kind": step.change.kind, "id": list(step.change.ident)},
     }
 
 

@@ -8,7 +8,7 @@ from collections.abc import Container, Mapping
 from reconciler.engine.run_step import Ended
 from reconciler.model.errors import Code
 from reconciler.model.plan import Plan
-from reconciler.model.report import Outcome, Report, Status, StepError, StepResult
+from reconciler.model.report import Outcome, Report, Status, StepError, StepResult, told_of_held_back
 
 Halt = str
 SIGNAL: Halt = "signal"
@@ -74,7 +74,8 @@ def _message(plan: Plan, steps: tuple[StepResult, ...], halt: Halt | None, why: 
         what, _, reason = first.error.message.partition(": ")
         told = what if reason and reason in why else first.error.message
         parts.append(f"{first.step.id} {first.step.action} {first.step.key}: {told}")
-    return "; ".join(parts)
+    held = told_of_held_back(steps)
+    return "; ".join([*parts, held] if held else parts)
 
 
 def _counted(steps: tuple[StepResult, ...]) -> str:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from reconciler.model.lease import LeaseUse
-from reconciler.model.plan import FORMAT_VERSION, Json, Step
+from reconciler.model.plan import FORMAT_VERSION, PARENT_BLOCKED, Json, Step
 from reconciler.model.run_context import RunContext
 
 Status = Literal["done", "skipped", "failed", "unknown", "not_run"]
 Outcome = Literal["applied", "no_changes", "partial", "refused", "stale", "failed", "interrupted"]
 STALE_ADVICE = "Make a new plan with `reconciler plan` and review it."
 """How the message of a stale plan ends."""
+MOST_REASONS = 3
+"""Held-back steps that a message tells of; the report has all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,17 @@ class StepResult:
     location: str | None = None
     """Where the dataset is that has the tag."""
 
+    @property
+    def held_back(self) -> bool:
+        """It did not run because the plan does not allow it, whatever else happened."""
+        return self.status == "not_run" and self.step.verdict != "allowed"
+
+    def why_held_back(self) -> dict[str, Json]:
+        """As in the plan, which is gone when somebody reads the report. Empty of any other step."""
+        if not self.held_back:
+            return {}
+        return {"verdict": self.step.verdict, "blocked_by": self.step.blocked_by, "reason": self.step.reason}
+
     def to_json(self) -> dict[str, Json]:
         out: dict[str, Json] = {
             "id": self.step.id,
@@ -52,8 +67,22 @@ class StepResult:
             "version_before": self.version_before,
             "version_after": self.version_after,
             "tag": self.tag,
+            **self.why_held_back(),
         }
         return out if self.location is None else {**out, "location": self.location}
+
+
+def told_of_held_back(steps: Sequence[StepResult]) -> str:
+    """How many and why. A step that only waits for a blocked one is no reason of its own. Nothing is cut here: secrets
+    are taken out later, and half of one would be past knowing."""
+    held = [s.step for s in steps if s.held_back]
+    if not held:
+        return ""
+    counts = Counter(s.verdict for s in held)
+    reasons = [s for s in held if s.blocked_by != PARENT_BLOCKED] or held
+    told = [f"{s.id} {s.action} {s.key}: {s.reason}" for s in reasons[:MOST_REASONS]]
+    told += [f"and {len(held) - len(told)} more"] if len(held) > len(told) else []
+    return f"{', '.join(f'{n} {verdict}' for verdict, n in sorted(counts.items()))}: {'; '.join(told)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,8 @@ class StepRecord:
     version_before: int | None = None
     version_after: int | None = None
     tag: str | None = None
+    held_back: Mapping[str, Any] | None = None
+    """Of a step that the plan did not allow: its `verdict`, `blocked_by` and `reason`."""
 
     def to_json(self) -> dict[str, Any]:
         key = self.key
@@ -50,6 +52,7 @@ class StepRecord:
             "version_before": self.version_before,
             "version_after": self.version_after,
             "tag": self.tag,
+            **(self.held_back or {}),
         }
 
 
@@ -141,20 +144,33 @@ def _take(found: JournalRecord, event: Mapping[str, Any]) -> None:
 
 
 def _started(run: RunRecord, event: Mapping[str, Any]) -> None:
-    kind = event["object"]["kind"]
-    if kind not in ("Namespace", "Table"):
-        raise ValueError("no start of a step")
-    key = ObjectKey(str(event["catalog"]), tuple(map(str, event["object"]["id"])), kind)
+    key = _key(event)
     step = run.steps.setdefault(str(event["step"]), StepRecord(str(event["step"])))
     step.action, step.key, step.started = str(event["action"]), key, str(event.get("time") or "") or None
+
+
+def _key(event: Mapping[str, Any]) -> ObjectKey:
+    kind = event["object"]["kind"]
+    if kind not in ("Namespace", "Table"):
+        raise ValueError("no step of a plan")
+    return ObjectKey(str(event["catalog"]), tuple(map(str, event["object"]["id"])), kind)
 
 
 def _ended(run: RunRecord, event: Mapping[str, Any]) -> None:
     error = event.get("error")
     if event["status"] not in STATUSES or not (error is None or {"name", "code", "message"} <= error.keys()):
         raise ValueError("no end of a step")
+    key = _key(event) if "verdict" in event else None
     step = run.steps.setdefault(str(event["step"]), StepRecord(str(event["step"])))
     step.status, step.ended = str(event["status"]), str(event.get("time") or "") or None
     step.attempts, step.error = int(event.get("attempts") or 0), error
     step.version_before, step.version_after = event.get("version_before"), event.get("version_after")
     step.tag = event.get("tag")
+    if key is not None:
+        step.action, step.key = str(event["action"]), key
+        word = event.get("blocked_by")
+        step.held_back = {
+            "verdict": str(event["verdict"]),
+            "blocked_by": None if word is None else str(word),
+            "reason": str(event.get("reason") or ""),
+        }

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from reconciler.model.diagnostic import Diagnostic
+from reconciler.model.log_commands import in_json
 from reconciler.model.plan import Plan
 from reconciler.model.plan_json import plan_to_json
 from reconciler.model.report import Report
@@ -41,4 +42,4 @@ def _counts(diagnostics: Sequence[Diagnostic]) -> dict[str, int]:
 
 
 def dumped(value: object) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=True) + "\n"
+    return in_json(json.dumps(value, indent=2, ensure_ascii=True)) + "\n"

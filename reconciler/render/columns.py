@@ -12,6 +12,8 @@ WIDEST_LABEL = 40
 """One very long name must not push the values of all others out of sight."""
 NARROWEST = 40
 """A terminal that is narrower than this is treated as if it were this wide."""
+_WORTH = 10
+"""Columns at the end of a line in which a word that has to be broken may begin."""
 
 
 def width(text: str) -> int:
@@ -59,22 +61,51 @@ def _kind(line: str) -> str | None:
     return words[0] if len(words) > 1 else ""
 
 
+def fitted(text: str, columns: int | None) -> str:
+    """Every line of a text, broken where it does not fit."""
+    if columns is None:
+        return text
+    return "\n".join(part for line in text.split("\n") for part in wrapped(line, columns))
+
+
 def wrapped(line: str, columns: int | None) -> Iterator[str]:
-    """Breaks at spaces, and indents what follows below the text of the line. A word that is too long stays whole: it
-    can then still be copied. None: no terminal, nothing is broken."""
+    """Breaks at spaces, and indents what follows below the text of the line. A word is broken only when no line could
+    hold it. None: no terminal, nothing is broken."""
     if columns is None or width(line) <= max(columns, NARROWEST):
         yield line
         return
     most = max(columns, NARROWEST)
     text = line.lstrip(" ")
-    indent = " " * (len(line) - len(text) + (4 if text[1:2] == " " else 2))
-    current, used = line[: len(line) - len(text)], len(line) - len(text)
+    indent = " " * min(len(line) - len(text) + (4 if text[1:2] == " " else 2), most // 2)
+    current, used = indent[: len(line) - len(text)], min(len(indent), len(line) - len(text))
     empty = True
     for word in text.split(" "):
-        size = width(word)
-        if not empty and used + 1 + size > most:
+        size, gap = width(word), 0 if empty else 1
+        if size > most - len(indent) and used + gap + _WORTH <= most:
+            *full, word = _pieces(word, most - used - gap, most - len(indent))
+            for piece in full:
+                yield f"{current}{' ' * gap}{piece}"
+                current, used, gap = indent, len(indent), 0
+            size = width(word)
+        elif not empty and used + 1 + size > most:
             yield current
-            current, used, empty = indent, len(indent), True
-        current, used = (current + word, used + size) if empty else (f"{current} {word}", used + 1 + size)
-        empty = False
+            *full, word = _pieces(word, most - len(indent), most - len(indent))
+            yield from (f"{indent}{piece}" for piece in full)
+            current, used, gap, size = indent, len(indent), 0, width(word)
+        current, used, empty = f"{current}{' ' * gap}{word}", used + gap + size, False
     yield current
+
+
+def _pieces(word: str, first: int, then: int) -> list[str]:
+    """At most `first` columns, then at most `then`; never empty."""
+    if width(word) <= first:
+        return [word]
+    pieces, used, most = [""], 0, first
+    for char in word:
+        size = _width(char)
+        if used + size > most:
+            pieces.append("")
+            used, most = 0, then
+        pieces[-1] += char
+        used += size
+    return pieces

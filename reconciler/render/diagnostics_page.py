@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from reconciler.model.diagnostic import Diagnostic
 from reconciler.render.page_frame import count, page, text
 from reconciler.render.page_plain import Entry
-from reconciler.render.safe_text import bounded, safe
+from reconciler.render.safe_text import bounded, printable
 
 
 def diagnostics_page(found: Sequence[Diagnostic], message: str) -> str:
@@ -27,8 +27,8 @@ def _entry(order: int, one: Diagnostic) -> Entry:
         "symbol": "!" if error else "i",
         "style": "blocked" if error else "told",
         "catalog": "",
-        "name": safe(bounded(str(one.source))),
+        "name": printable(bounded(str(one.source))),
         "type": one.severity,
         "severity": one.severity,
-        "reason": safe(bounded(f"{one.message}; {one.hint}" if one.hint else one.message)),
+        "reason": printable(bounded(f"{one.message}; {one.hint}" if one.hint else one.message)),
     }

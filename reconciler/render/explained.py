@@ -7,22 +7,30 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from reconciler.model.explanation import KINDS, Example, Explanation, Repeated
 from reconciler.render.as_json import dumped
+from reconciler.render.columns import NARROWEST, fitted, wrapped
 
 WIDTH = 100
 _BESIDE = " (beside a catalog `lake` with the namespace `n`)"
 
 
-def explained(found: Sequence[Explanation], how: str) -> str:
+def explained(found: Sequence[Explanation], how: str, columns: int | None = None) -> str:
+    """`columns`: of the terminal; examples stay as they are, for they are to be copied."""
     if how == "json":
         return dumped({"explanations": [e.to_json() for e in found]})
-    one = _markdown if how == "markdown" else _text
-    return "\n".join("\n".join(one(e)) + "\n" for e in found)
+    texts = (_markdown(e) if how == "markdown" else _text(e, columns) for e in found)
+    return "\n".join("\n".join(lines) + "\n" for lines in texts)
 
 
-def listed(found: Sequence[Explanation], how: str) -> str:
+def filled(text: str, columns: int | None) -> str:
+    """A paragraph for people, no wider than is good to read."""
+    return textwrap.fill(text, WIDTH if columns is None else min(WIDTH, max(columns, NARROWEST)))
+
+
+def listed(found: Sequence[Explanation], how: str, columns: int | None = None) -> str:
     if how == "json":
         return dumped({"explanations": [{"code": e.code, "kind": e.kind, "title": e.title} for e in found]})
-    return "".join(f"{line}\n" for line in _list_lines(found, how == "markdown"))
+    text = "".join(f"{line}\n" for line in _list_lines(found, how == "markdown"))
+    return text if how == "markdown" else fitted(text, columns)
 
 
 def _list_lines(found: Sequence[Explanation], markdown: bool) -> Iterator[str]:
@@ -38,15 +46,15 @@ def _list_lines(found: Sequence[Explanation], markdown: bool) -> Iterator[str]:
     yield "`reconciler explain CODE` says what one means, with an example and the fix."
 
 
-def _text(e: Explanation) -> Iterator[str]:
-    yield f"{e.code}: {e.title}"
+def _text(e: Explanation, columns: int | None) -> Iterator[str]:
+    yield from wrapped(f"{e.code}: {e.title}", columns)
     yield ""
-    yield textwrap.fill(e.means, WIDTH)
+    yield filled(e.means, columns)
     yield ""
-    yield textwrap.fill(f"Fix: {e.fix}", WIDTH)
+    yield filled(f"Fix: {e.fix}", columns)
     for title, example in _examples(e):
         yield ""
-        yield f"{title}:"
+        yield from wrapped(f"{title}:", columns)
         yield from (f"    {line}" if line else "" for line in _lines(example))
 
 

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterator, Sequence
 
 from reconciler.model.file_change import FileChange
-from reconciler.render.safe_text import safe
+from reconciler.render.safe_text import safe, safe_line
 
 MOST = 40
 
@@ -25,7 +25,7 @@ def changes_diff(changes: Sequence[FileChange]) -> str:
 def _diff(change: FileChange) -> Iterator[str]:
     old = "/dev/null" if change.before is None else safe(change.path)
     for line in difflib.unified_diff(_lines(change.before or ""), _lines(change.after), old, safe(change.path)):
-        yield safe(line.rstrip("\r\n"))
+        yield safe_line(line.rstrip("\r\n"))
         if not line.endswith("\n"):
             yield "\\ No newline at end of file"
 

@@ -14,7 +14,7 @@ from typing import Any
 from reconciler.render.assets import asset
 from reconciler.render.inventory import size
 from reconciler.render.inventory_chart import Point, Shown, bars, line
-from reconciler.render.safe_text import bounded, safe
+from reconciler.render.safe_text import bounded, printable
 
 Row = Mapping[str, Any]
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -60,7 +60,7 @@ def inventory_page(figures: Mapping[str, Sequence[Row]]) -> str:
 
 def text(value: object) -> str:
     """Escaped for the page; what would steer a terminal or turn the writing direction is shown as a code."""
-    return escape(bounded(safe(str(value))))
+    return escape(bounded(printable(str(value))))
 
 
 def _span(runs: Sequence[Row]) -> str:

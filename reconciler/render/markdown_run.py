@@ -21,7 +21,7 @@ def report_markdown(run: Run, limit: int = LIMIT) -> str:
     head = f"### {prose(run.title)}{f': {run.counted}' if run.counted else ''}\n\n"
     if run.message and run.message not in (run.counted, "no changes"):
         head += f"{prose(run.message.removeprefix(run.counted + '; '), LONGEST_MESSAGE)}\n\n"
-    head += f"{prose(run.who, LONGEST_MESSAGE)}\n\n" if run.who else ""
+    head += _who(run, LONGEST_MESSAGE)
     return _filled([run], head, [""], 0, limit)
 
 
@@ -38,8 +38,12 @@ def _title(run: Run) -> str:
     end = f", ended {code(run.finished)}" if run.finished else ""
     title = f"#### {code(run.begun or 'unknown time')}: {prose(run.title)}{end}\n\n"
     told = ". ".join(part for part in (run.counted, prose(run.message, WHY)) if part)
-    who = f"{prose(run.who, WHY)}\n\n" if run.who else ""
-    return f"{title}Plan {code(run.plan_id)}{f': {told}' if told else ''}\n\n{who}"
+    return f"{title}Plan {code(run.plan_id)}{f': {told}' if told else ''}\n\n{_who(run, WHY)}"
+
+
+def _who(run: Run, longest: int) -> str:
+    """Each part by itself, so that no code span holds two of them."""
+    return f"{', '.join(prose(part, longest) for part in run.about)}\n\n" if run.about else ""
 
 
 def _filled(runs: Sequence[Run], head: str, titles: Sequence[str], total: int, limit: int) -> str:

@@ -1,6 +1,6 @@
 """The entries of a plan's page: steps, findings of the policy and everything else a plan tells, what matters first.
 
-Every text is safe to show when it leaves here (`safe`, bounded), and the page shows it as text only.
+Every text is safe to show when it leaves here (`printable`, bounded), and the page shows it as text only.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from reconciler.model.ident import ObjectKey, dotted
 from reconciler.model.plan import Json, Plan, Step
 from reconciler.render.page_plain import Entry
 from reconciler.render.plan_graph import style_of
-from reconciler.render.safe_text import LONGEST_TYPE, bounded, safe
+from reconciler.render.safe_text import LONGEST_TYPE, bounded, printable
 from reconciler.render.step_diff import Line, Section, sections
 from reconciler.render.text import STALE, symbol_of
 
@@ -76,7 +76,7 @@ def _policies(findings: Sequence[Finding]) -> Mapping[ObjectKey, list[Finding]]:
 def _step(step: Step, policies: Mapping[ObjectKey, list[Finding]]) -> Entry:
     out: Entry = {
         "kind": "step",
-        "id": safe(step.id),
+        "id": printable(step.id),
         "symbol": symbol_of(step),
         "style": style_of(step),
         "catalog": _text(step.catalog),
@@ -84,13 +84,13 @@ def _step(step: Step, policies: Mapping[ObjectKey, list[Finding]]) -> Entry:
         "type": step.change.kind.lower(),
         "action": step.action,
         "plane": step.plane,
-        "risk": safe(step.risk),
-        "verdict": safe(step.verdict),
+        "risk": printable(step.risk),
+        "verdict": printable(step.verdict),
         "reason": _text(step.reason),
     }
     rest: Entry = {
         "blocked_by": None if step.blocked_by is None else _text(step.blocked_by),
-        "needs": [safe(need) for need in step.needs],
+        "needs": [printable(need) for need in step.needs],
         "source": _source(step.source),
         "diff": [_section(s) for s in sections(step)],
         "policy": [_policy(f) for f in policies.get(step.key, ())],
@@ -124,7 +124,7 @@ def _finding(finding: Finding) -> Entry:
         "name": "the whole plan" if key is None else _text(dotted(key.ident)),
         "type": "" if key is None else key.kind.lower(),
         "code": _text(finding.code),
-        "severity": safe(finding.severity),
+        "severity": printable(finding.severity),
         "reason": _text(finding.message),
         "policy": [_policy(finding)],
     }
@@ -155,8 +155,8 @@ def _source(source: Source | None) -> str:
 
 
 def _value(text: str | None, longest: int) -> str | None:
-    return None if text is None else safe(bounded(text, longest))
+    return None if text is None else printable(bounded(text, longest))
 
 
 def _text(text: str) -> str:
-    return safe(bounded(text))
+    return printable(bounded(text))

@@ -15,7 +15,7 @@ from html import escape
 
 from reconciler.render.assets import asset
 from reconciler.render.page_plain import PLAIN, Entry, plain_list
-from reconciler.render.safe_text import bounded, safe
+from reconciler.render.safe_text import bounded, printable
 
 _STYLES = ("colours.css", "graph.css", "page.css")
 _SCRIPTS = ("state.js", "list.js", "picture.js", "detail.js", "start.js")
@@ -73,7 +73,7 @@ def _data(entries: Sequence[Entry]) -> str:
 
 
 def text(value: str) -> str:
-    return escape(safe(bounded(value)))
+    return escape(printable(bounded(value)))
 
 
 def count(number: int, noun: str) -> str:

@@ -10,7 +10,7 @@ Entry = dict[str, Any]
 """What the scripts of a page show: texts that are safe to show, by names that they know."""
 PLAIN = 500
 """The most entries in it, printed or not."""
-_WORDS = ("id", "action", "code", "status", "verdict", "risk", "reason", "source")
+_WORDS = ("id", "action", "code", "status", "verdict", "risk", "reason", "waiver", "source")
 _BETWEEN = " \u00b7 "
 
 
@@ -22,7 +22,9 @@ def plain_list(found: Sequence[Entry]) -> str:
 
 def _item(entry: Entry) -> str:
     name = ":".join(entry[key] for key in ("catalog", "name") if entry[key])
-    told = [*([] if entry["kind"] == "step" else [entry["kind"]]), *(entry[key] for key in _WORDS if entry.get(key))]
+    kind = [] if entry["kind"] == "step" else [entry["kind"]]
+    weight = [entry["policy"][0].split(" ")[0]] if entry["kind"] == "finding" and entry.get("policy") else []
+    told = [*kind, *weight, *(entry[key] for key in _WORDS if entry.get(key))]
     lines = "\n".join(_line(*row) for _, rows in entry.get("diff", ()) for row in rows)
     head = f'<strong class="mono">{escape(entry["symbol"])} {escape(name)}</strong> {escape(_BETWEEN.join(told))}'
     shown = f"<pre>{escape(lines)}</pre>" if lines else ""

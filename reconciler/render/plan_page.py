@@ -9,7 +9,7 @@ from reconciler.render.graph_svg import drawing
 from reconciler.render.page_entries import entries
 from reconciler.render.page_frame import count, page, text
 from reconciler.render.plan_graph import object_graph, plan_graph
-from reconciler.render.safe_text import safe
+from reconciler.render.safe_text import printable
 from reconciler.render.text import DRIFT, NO_CHANGES, plan_summary
 
 PICTURE = 150
@@ -49,7 +49,7 @@ def _picture(plan: Plan) -> str:
     if len({(step.key, step.deletes) for step in plan.steps}) > PICTURE:
         return ""
     graph = plan_graph(plan) if len(plan.steps) <= PICTURE else object_graph(plan)
-    shown = drawing(graph, lambda node: "#" + urlencode({"at": safe(node.id)}))
+    shown = drawing(graph, lambda node: "#" + urlencode({"at": printable(node.id)}))
     return (
         f'<details id="picture"><summary>{text(graph.title)}, in their order</summary>'
         f'<div class="scroll" tabindex="0">{shown}</div></details>\n'

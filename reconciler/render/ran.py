@@ -52,14 +52,18 @@ class Run:
     steps: Sequence[Ran]
     begun: str = ""
     finished: str = ""
-    who: str = ""
-    """Who ran it, from which commit, and where to read on."""
+    about: Sequence[str] = ()
+    """Who ran it, from which commit, and where to read on: each a part of one line."""
     leases: Sequence[LeaseEvent] = ()
     """What a journal says of them."""
 
     @property
     def title(self) -> str:
         return self.outcome.replace("_", " ").capitalize() if self.outcome else "No end"
+
+    @property
+    def who(self) -> str:
+        return ", ".join(self.about)
 
     @property
     def counted(self) -> str:
@@ -83,7 +87,7 @@ def run_of_report(report: Mapping[str, Any]) -> Run:
     steps = [_of_result(r) for r in report["steps"]]
     outcome, message = str(report["outcome"]), str(report.get("message") or "")
     plan_id = str(report.get("plan_id") or "")
-    return Run(outcome, message, plan_id, steps, who=_who(report.get("run")))
+    return Run(outcome, message, plan_id, steps, about=_about(report.get("run"), timed=True))
 
 
 def runs_of_journal(journal: JournalRecord) -> list[Run]:
@@ -99,7 +103,7 @@ def _of_result(result: Mapping[str, Any]) -> Ran:
         str(result["action"]),
         key,
         result["status"],
-        _problem(result.get("error")),
+        _problem(result.get("error")) or held_back(result),
         _note(result.get("version_before"), result.get("tag")),
         seconds=float(result.get("seconds") or 0),
         before=result.get("version_before"),
@@ -112,13 +116,13 @@ def _of_run(run: RunRecord, last: bool) -> Run:
     if run.outcome is None:
         message = "the journal ends without an outcome: the run was killed" + (", or it is not over" if last else "")
     steps = [_of_record(s) for s in run.steps.values()]
-    who = _who(run.header.get("run"))
+    about = _about(run.header.get("run"))
     end, leases = run.finished or "", tuple(run.leases)
-    return Run(run.outcome or "", message, run.plan_id, steps, run.begun, end, who, leases)
+    return Run(run.outcome or "", message, run.plan_id, steps, run.begun, end, about, leases)
 
 
 def _of_record(step: StepRecord) -> Ran:
-    problem = _problem(step.error)
+    problem = _problem(step.error) or held_back(step.held_back or {})
     if step.status is None:
         problem = "it began, and the journal has no end of it: what the catalog holds is not known; apply again"
     return Ran(
@@ -133,18 +137,29 @@ def _of_record(step: StepRecord) -> Ran:
     )
 
 
-def _who(run: object) -> str:
+def _about(run: object, timed: bool = False) -> Sequence[str]:
+    """`timed`: with the time, which a journal has on every line."""
     if not isinstance(run, Mapping):
-        return ""
+        return ()
+    by = f" by {run['by']}" if run.get("by") else ""
+    at = f" at {run['at']}" if timed and run.get("at") else ""
     changed = " with changes" if run.get("dirty") else ""
     commit = f"commit {run['commit']}{changed}" if run.get("commit") else ""
     version = f"reconciler {run['tool_version']}" if run.get("tool_version") else ""
-    parts = (f"run by {run['by']}" if run.get("by") else "", commit, version, str(run.get("url") or ""))
-    return ", ".join(part for part in parts if part)
+    parts = (f"run{by}{at}" if by or at else "", commit, version, str(run.get("url") or ""))
+    return [part for part in parts if part]
 
 
 def _problem(error: Mapping[str, Any] | None) -> str:
     return "" if error is None else f"{error['name']} ({error['code']}): {error['message']}"
+
+
+def held_back(result: Mapping[str, Any]) -> str:
+    """Why the plan did not allow the step; empty of one that it allowed, and in a report of an earlier version."""
+    if not result.get("verdict"):
+        return ""
+    word = f" by {result['blocked_by']}" if result.get("blocked_by") else ""
+    return f"{result['verdict']}{word}: {result.get('reason') or ''}"
 
 
 def _note(version: object, tag: object) -> str:

@@ -10,7 +10,7 @@ from reconciler.model.plan import Json
 from reconciler.render.page_frame import count, page, text
 from reconciler.render.page_plain import Entry
 from reconciler.render.ran import FINE, WORDS, Ran, Run
-from reconciler.render.safe_text import bounded, safe
+from reconciler.render.safe_text import bounded, printable
 
 _SHOWN = {
     "failed": ("\u2717", "delete"), "unknown": ("?", "blocked"), "never_ended": ("?", "blocked"),
@@ -68,4 +68,4 @@ def _entry(order: int, step: Ran) -> Entry:
 
 
 def _text(value: str) -> str:
-    return safe(bounded(value))
+    return printable(bounded(value))

@@ -17,6 +17,9 @@ _SPAN = re.compile("`([^`]+)`")
 _WORD = re.compile(r"\(?[A-Za-z]+(?:['-][A-Za-z]+)*[.,;:)]{0,2}|[0-9]{1,6}[,;:]?|%")
 _TRAP = re.compile(r"(?<![A-Za-z])(?:[0-9A-Fa-f]{7,}|(?i:www|https?|ftp|mailto|xmpp))(?![A-Za-z])")
 """GitHub links what could be the hash of a commit, and some words could be; and `www.` with nothing after it."""
+_QUESTION = re.compile(r"\bdid you mean ([^\s`?]+)\?(?=\s|$)")
+"""Its mark is no part of the name; anywhere else it may be one of a pattern."""
+_MARKS = (",", ";", ":", ".", "?")
 _PUNCTUATION = re.compile(r"(.*[^.,;:])([.,;:]+)")
 
 
@@ -34,7 +37,7 @@ def code(text: str, longest: int = LONGEST) -> str:
 
 def prose(text: str, longest: int = LONGEST) -> str:
     """A sentence with names in it: plain words as they are, all else as code; what is in backticks is one span."""
-    return _joined(list(_parts(safe(bounded(text, longest)))))
+    return _joined(list(_parts(_QUESTION.sub(r"did you mean `\1`?", safe(bounded(text, longest))))))
 
 
 def cell(markdown: str) -> str:
@@ -96,7 +99,7 @@ def _spanned(words: list[str]) -> Iterator[str]:
     if not words:
         return
     text = " ".join(words)
-    if text in (",", ";", ":", "."):
+    if text in _MARKS:
         yield text
         return
     parts = _PUNCTUATION.fullmatch(text)
@@ -108,5 +111,5 @@ def _joined(parts: list[str]) -> str:
     """With a space between, which also keeps two spans from becoming one; none before punctuation alone."""
     out = ""
     for part in parts:
-        out += part if not out or part in (",", ";", ":", ".") else f" {part}"
+        out += part if not out or part in _MARKS else f" {part}"
     return out

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 
+from reconciler.model.log_commands import in_text
+
 _UNSAFE = re.compile(r"[^\x20-\x7e]")
 LONGEST = 200
 LONGEST_MESSAGE = 1000
@@ -12,9 +14,15 @@ LONGEST_TYPE = 10_000
 """A type is what a reviewer wants to see whole; no table that people work with has a longer one."""
 
 
-def safe(text: str) -> str:
-    """One line of printable text: control characters, escape sequences and direction marks are shown escaped."""
+def printable(text: str) -> str:
+    """One line of printable text: control characters, escape sequences and direction marks are shown escaped. For what
+    no log shows: pages, and JSON, which has an escape of its own for commands."""
     return text if text.isascii() and text.isprintable() else _UNSAFE.sub(_escaped, text)
+
+
+def safe(text: str) -> str:
+    """The same for what may come out in a log: no `##[command]` of a runner either."""
+    return in_text(printable(text))
 
 
 def safe_line(text: str) -> str:

@@ -20,17 +20,14 @@ from reconciler.model.ident import ObjectKey
 from reconciler.model.plan import THRESHOLD, Plan, Step
 from reconciler.render.as_json import dumped
 from reconciler.render.ran import FINE, Run
-from reconciler.render.safe_text import bounded, safe
-from reconciler.render.sarif_rules import help_of
+from reconciler.render.safe_text import bounded, printable
+from reconciler.render.sarif_rules import Explained, help_of
 from reconciler.render.text import NOT_APPLIED
 
 MOST_RESULTS = 5000
 """GitHub takes 25,000 and shows 5,000."""
 _MOST_NOTES = 1000
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-
-Titles = Mapping[str, str]
-"""Code -> what it stands for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +40,15 @@ class _Told:
     waiver: Waiver | None = None
 
 
-def diagnostics_sarif(found: Sequence[Diagnostic], titles: Titles, message: str = "", command: str = "validate") -> str:
+def diagnostics_sarif(
+    found: Sequence[Diagnostic], explained: Explained, message: str = "", command: str = "validate"
+) -> str:
     """`message`: why the run ended with nothing else to tell; `command`: what ran."""
     failed = [_note(message, "error")] if message else []
-    return _log(command, list(map(_diagnostic, found)), titles, failed, done=not message)
+    return _log(command, list(map(_diagnostic, found)), explained, failed, done=not message)
 
 
-def plan_sarif(plan: Plan, titles: Titles, warnings: Sequence[Diagnostic] = (), drift: bool = False) -> str:
+def plan_sarif(plan: Plan, explained: Explained, warnings: Sequence[Diagnostic] = (), drift: bool = False) -> str:
     told = [*map(_finding, plan.findings), *_held_back(plan.steps), *map(_diagnostic, warnings)]
     notes = [_note(f"refused: {plan.refused}. {NOT_APPLIED}", "error")] if plan.refused is not None else []
     notes += [
@@ -57,7 +56,7 @@ def plan_sarif(plan: Plan, titles: Titles, warnings: Sequence[Diagnostic] = (), 
         for name, catalog in sorted(plan.catalogs.items())
         for problem in catalog.problems
     ]
-    return _log("drift" if drift else "plan", told, titles, notes)
+    return _log("drift" if drift else "plan", told, explained, notes)
 
 
 def run_sarif(runs: Sequence[Run]) -> str:
@@ -95,7 +94,7 @@ def _sentence(message: str, hint: str) -> str:
     return f"{message} ({hint})" if hint else message
 
 
-def _log(what: str, told: Sequence[_Told], titles: Titles, notes: list[dict[str, Any]], done: bool = True) -> str:
+def _log(what: str, told: Sequence[_Told], explained: Explained, notes: list[dict[str, Any]], done: bool = True) -> str:
     placed = sorted((t for t in told if t.source is not None), key=lambda t: (t.level != "error", t.waiver is not None))
     notes += [_note(t.message, t.level, t.rule) for t in told if t.source is None]
     if len(placed) > MOST_RESULTS:
@@ -109,7 +108,7 @@ def _log(what: str, told: Sequence[_Told], titles: Titles, notes: list[dict[str,
         "name": "reconciler",
         "version": __version__,
         "semanticVersion": __version__,
-        "rules": [_rule(rule, titles) for rule in rules],
+        "rules": [_rule(rule, explained) for rule in rules],
     }
     invocation: dict[str, Any] = {"executionSuccessful": done}
     if notes:
@@ -124,8 +123,8 @@ def _log(what: str, told: Sequence[_Told], titles: Titles, notes: list[dict[str,
     return dumped({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]})
 
 
-def _rule(rule: str, titles: Titles) -> dict[str, Any]:
-    title, text = help_of(rule, titles)
+def _rule(rule: str, explained: Explained) -> dict[str, Any]:
+    title, text = help_of(rule, explained)
     return {"id": _text(rule), "shortDescription": {"text": title}, "help": {"text": text}}
 
 
@@ -162,7 +161,7 @@ def _note(message: str, level: str, rule: str = "") -> dict[str, Any]:
 
 def _text(text: str) -> str:
     """One line. `](` would make a link of what stands around it, for SARIF has links in plain text too."""
-    return safe(bounded(text)).replace("](", "] (") or "(empty)"
+    return printable(bounded(text)).replace("](", "] (") or "(empty)"
 
 
 def uri(file: str) -> str:

@@ -1,12 +1,13 @@
-"""What the rules of a SARIF file stand for. Codes of diagnostics and policies come from their own tables."""
+"""What the rules of a SARIF file stand for. Codes of diagnostics and policies come from their explanations."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
 from reconciler.model import plan as p
-from reconciler.render.safe_text import bounded, safe
+from reconciler.render.safe_text import bounded, printable
 
 _HELD_BACK: Final[dict[str, tuple[str, str]]] = {
     p.ADOPT: (
@@ -65,36 +66,35 @@ _HELD_BACK: Final[dict[str, tuple[str, str]]] = {
     ),
 }
 _UNSUPPORTED = ("the catalog cannot do this", "The backend has no way to make this change; the reason says which.")
+_PLAIN_WORD = re.compile(r"[a-z]+(?![^ ,.;:])")
+
+Explained = Mapping[str, tuple[str, str]]
+"""Code -> its title, and what it means with the fix."""
 
 
-_PLAN_CODES: Final[dict[str, str]] = {
-    "P101": "parent neither declared nor live",
-    "P102": "no dataset at the declared location",
-    "P103": "one dataset, declared with different schemas",
-    "P104": "the dataset is another table already",
-}
-
-
-def help_of(rule: str, titles: Mapping[str, str]) -> tuple[str, str]:
+def help_of(rule: str, explained: Explained) -> tuple[str, str]:
     """Title and help text of a rule, for any rule: one that nobody described is shown by its name."""
-    title, text = _known(rule, titles)
+    title, text = _known(rule, explained)
     return _sentence(title), text
 
 
-def _known(rule: str, titles: Mapping[str, str]) -> tuple[str, str]:
+def _known(rule: str, explained: Explained) -> tuple[str, str]:
     if rule == "unsupported":
         return _UNSUPPORTED
     if rule.startswith("blocked/"):
         word = rule.removeprefix("blocked/")
         if word.startswith(p.ALLOW):
-            allow = safe(bounded(word.removeprefix(p.ALLOW)))
+            allow = printable(bounded(word.removeprefix(p.ALLOW)))
             how = f"Add `allow: [{allow}]` to the table, or pass --allow {allow}, if it is meant."
-            return f"{allow} is not allowed", f"The change could lose something. {how}"
-        title = f"the step is held back: {safe(bounded(word))}"
+            return f"not allowed: {allow}", f"The change could lose something. {how}"
+        title = f"the step is held back: {printable(bounded(word))}"
         return _HELD_BACK.get(word, (title, "The reason in the message says why, and what to do."))
-    title = titles.get(rule) or _PLAN_CODES.get(rule) or safe(bounded(rule)) or "(empty)"
-    return title, f"{_sentence(title)}. The message of each result says what is wrong there and how to fix it."
+    if rule in explained:
+        return explained[rule]
+    title = printable(bounded(rule)) or "(empty)"
+    return title, f"{title}. The message of each result says what is wrong there and how to fix it."
 
 
 def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]
+    """A name keeps its spelling."""
+    return text[:1].upper() + text[1:] if _PLAIN_WORD.match(text) else text

@@ -11,7 +11,7 @@ from reconciler.model.run_context import AppliedBy
 from reconciler.model.status import CatalogStatus, FleetStatus, Pending
 from reconciler.render.markdown_parts import WHY
 from reconciler.render.safe_markdown import code, header, prose, row
-from reconciler.render.safe_text import bounded, safe, safe_line
+from reconciler.render.safe_text import LONGEST, bounded, safe, safe_line
 
 MOST = 20
 """Objects of one kind: this is an overview, `plan` says all of it."""
@@ -71,10 +71,16 @@ def _summary(s: Summary) -> str:
 
 
 def _who(by: AppliedBy) -> str:
-    commit = f", commit {by.commit.removesuffix('+')}" if by.commit else ""
+    """A note on a live object, in the hands of whoever may write there: each part of it is bounded."""
+    at, who = _short(by.at), _short(by.by) or "somebody"
+    commit = f", commit {_short(by.commit.removesuffix('+'))}" if by.commit else ""
     commit += " (with uncommitted changes)" if by.commit and by.commit.endswith("+") else ""
-    run = f", {by.run}" if by.run else ""
-    return f"{by.at} by {by.by or 'somebody'}{commit}{run}"
+    run = f", {bounded(by.run, LONGEST)}" if by.run else ""
+    return f"{at} by {who}{commit}{run}"
+
+
+def _short(text: str) -> str:
+    return bounded(text, _LONGEST_NAME)
 
 
 def _lists(c: CatalogStatus) -> Iterator[tuple[str, Sequence[str]]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from reconciler.model.plan import Plan
-from reconciler.model.report import Report
+from reconciler.model.report import Report, told_of_held_back
 from reconciler.model.run import Run
 from reconciler.render.safe_text import bounded, safe_line
 from reconciler.render.text import DRIFT, NO_CHANGES, plan_summary
@@ -29,7 +29,7 @@ def _lines(run: Run) -> Iterator[str]:
     if run.plan is not None:
         yield f"plan: {run.plan.plan_id}"
     if run.report is not None and run.report.plan_id:
-        yield run.report.message
+        yield _message(run.report, run.plan)
     elif run.plan is not None:
         yield plan_summary(run.plan, DRIFT if run.command == "drift" else NO_CHANGES)
         if run.plan.refused is not None:
@@ -39,6 +39,12 @@ def _lines(run: Run) -> Iterator[str]:
         yield from _failed(run.report)
     if run.plan is not None:
         yield from _kept_back(run.plan)
+
+
+def _message(report: Report, plan: Plan | None) -> str:
+    """What is held back has lines of its own below, when there is a plan."""
+    held = told_of_held_back(report.steps)
+    return report.message.removesuffix(f"; {held}") if plan is not None and held else report.message
 
 
 def _told(report: Report | None, problem: str) -> bool:

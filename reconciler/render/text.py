@@ -12,6 +12,7 @@ from reconciler.model.ident import ObjectKey, dotted
 from reconciler.model.plan import CatalogSummary, Plan, Step
 from reconciler.render.columns import aligned, wrapped
 from reconciler.render.policy_text import policy_lines
+from reconciler.render.ran import held_back
 from reconciler.render.safe_text import bounded, safe, safe_line
 from reconciler.render.step_details import details
 
@@ -50,7 +51,7 @@ def _plan_lines(plan: Plan, title: str) -> Iterator[str]:
             yield from _listed(STALE, stale, ": projection: stale")
             yield ""
     yield from policy_lines(plan.findings)
-    yield plan_summary(plan, title)
+    yield from plan_summary(plan, title).split("\n")
 
 
 def _catalog_lines(name: str, catalog: CatalogSummary, steps: Sequence[Step]) -> Iterator[str]:
@@ -185,6 +186,8 @@ def _result_line(result: Mapping[str, Any]) -> str:
     error, tag = result.get("error"), result.get("tag")
     if error is not None:
         line += f"\n           {safe(error['name'])} ({error['code']}): {safe(error['message'])}"
+    if held := held_back(result):
+        line += f"\n           {safe(held)}"
     if tag is not None:
         line += f"\n           version {result.get('version_before')} is tagged {safe(tag)}"
     return line

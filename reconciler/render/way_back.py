@@ -2,30 +2,45 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Sequence
 
 from reconciler.model.way_back import WayBack
 from reconciler.render.as_json import dumped
-from reconciler.render.explained import WIDTH
+from reconciler.render.columns import fitted, wrapped
+from reconciler.render.explained import filled
 from reconciler.render.safe_markdown import code
 from reconciler.render.safe_text import safe
 
+_INDENT = "    "
+_NOTHING = "No step of this report has lost a version of a dataset: there is nothing to take back."
 _KEEP_IN_MIND = (
     "What was written since is not in that version. Take the change back in the manifest too, or the next apply makes "
     "it again. A store that needs credentials: add storage_options={…}, the catalog's `storage.*` without that prefix."
 )
 
 
-def ways_back_as(ways: Sequence[WayBack], how: str) -> str:
+def ways_back_as(ways: Sequence[WayBack], how: str, columns: int | None = None) -> str:
+    """`columns`: of the terminal. The code stays as it is, for it is to be copied."""
     if how == "json":
         return dumped({"steps": [way.to_json() for way in ways]})
     if not ways:
-        return "No step of this report has lost a version of a dataset: there is nothing to take back.\n"
-    return "\n".join("".join(f"{line}\n" for line in _lines(way, how == "markdown")) for way in ways)
+        return fitted(f"{_NOTHING}\n", None if how == "markdown" else columns)
+    if how == "markdown":
+        return "\n".join("".join(f"{line}\n" for line in _lines(way, markdown=True)) for way in ways)
+    shown = ((part for line in _lines(way) for part in _broken(line, columns)) for way in ways)
+    return "\n".join("".join(f"{line}\n" for line in lines) for lines in shown)
 
 
-def _lines(way: WayBack, markdown: bool) -> Iterator[str]:
+def _broken(line: str, columns: int | None) -> Iterator[str]:
+    if line.startswith(_INDENT):
+        yield line
+    elif line == _KEEP_IN_MIND:
+        yield filled(line, columns)
+    else:
+        yield from wrapped(line, columns)
+
+
+def _lines(way: WayBack, markdown: bool = False) -> Iterator[str]:
     shown = code if markdown else safe
     title = f"{shown(way.step)} {shown(way.action)} of {shown(str(way.key))}: {shown(way.status)}"
     yield f"## {title}" if markdown else title
@@ -42,14 +57,14 @@ def _lines(way: WayBack, markdown: bool) -> Iterator[str]:
     yield "Back to it, as a new version:"
     yield from _code(["import lance", safe(way.restore)], markdown)
     yield ""
-    yield _KEEP_IN_MIND if markdown else textwrap.fill(_KEEP_IN_MIND, WIDTH)
+    yield _KEEP_IN_MIND
     yield ""
     yield "Or give the way back up, so that cleanup can go on:"
     yield from _code([safe(way.give_up)], markdown)
 
 
 def _code(lines: Sequence[str], markdown: bool) -> Iterator[str]:
-    yield from ("", "```python", *lines, "```") if markdown else (f"    {line}" for line in lines)
+    yield from ("", "```python", *lines, "```") if markdown else (f"{_INDENT}{line}" for line in lines)
 
 
 def _without(way: WayBack) -> str:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.render.columns import NARROWEST, aligned, width, wrapped
+from reconciler.render.columns import NARROWEST, aligned, fitted, width, wrapped
 from reconciler.render.step_details import Line
 
 
@@ -51,9 +51,23 @@ WORDS = st.lists(
 def test_breaking_loses_nothing_and_fits(words: list[str], indent: int, columns: int) -> None:
     line = " " * indent + " ".join(words)
     parts = list(wrapped(line, columns))
-    assert " ".join(parts).split() == line.split()
+    assert "".join("".join(parts).split()) == "".join(words)
     for part in parts:
-        assert width(part) <= max(columns, NARROWEST) or len(part.split()) == 1
+        assert width(part) <= max(columns, NARROWEST)
+
+
+def test_only_a_word_that_fits_nowhere_is_broken() -> None:
+    parts = list(wrapped(f"  + location = {'x' * 200}", 60))
+    assert parts[0].startswith("  + location = xxx")
+    assert {len(part) for part in parts[:-1]} == {60}
+    assert parts[1].startswith("      x")
+    assert list(wrapped(f"  {'a' * 30} {'b' * 30}", 40)) == [f"  {'a' * 30}", f"    {'b' * 30}"]
+
+
+def test_a_text_of_several_lines_is_broken_line_by_line() -> None:
+    text = f"{' '.join(['word'] * 10)}\n\nb\n"
+    assert fitted(text, None) == text
+    assert fitted(text, 40) == f"{' '.join(['word'] * 8)}\n  word word\n\nb\n"
 
 
 @given(WORDS)

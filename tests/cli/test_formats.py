@@ -166,3 +166,46 @@ def test_junit_is_what_it_says_in_any_encoding(tmp_path: Path) -> None:
     write(tmp_path, catalog(), namespace("a"), name="é.yaml")
     run = process(tmp_path, "validate", "é.yaml", "--format", "junit", env={"PYTHONIOENCODING": "latin-1"})
     assert tree.fromstring(run.out.encode()).find(".//testcase[@name='é.yaml']") is not None
+
+
+COMMAND = "##[add-mask]x"
+
+
+def test_no_command_of_a_runner_leaves_the_program(tmp_path: Path) -> None:
+    """A saved plan with one in it is the same plan, and is applied."""
+    write(tmp_path, catalog(), namespace("a", spec=json.dumps({"properties": {COMMAND: COMMAND}})))
+    assert reconciler(tmp_path, "plan", "m.yaml", "-o", "p.json").code == 0
+    shown = [reconciler(tmp_path, *words, "--format", how) for how in ("text", "json", "markdown", "junit", "sarif")
+             for words in (["plan", "m.yaml"], ["show", "p.json"], ["validate", "m.yaml"])]  # fmt: skip
+    plans = [json.loads(run.out) for run in shown if '"plan_id"' in run.out]
+    saved = json.loads((tmp_path / "p.json").read_text())
+    assert plans == [saved, saved]
+    assert saved["steps"][0]["after"]["properties"] == {COMMAND: COMMAND}
+    flags = ("--yes", "--report", "r.json", "--journal", "j.jsonl", "--log-format", "json")
+    shown.append(reconciler(tmp_path, "apply", "--plan", "p.json", *flags))
+    assert shown[-1].code == 0
+    shown.append(reconciler(tmp_path, "validate", f"{COMMAND}.yaml"))
+    files = [path.read_text() for path in (tmp_path / "p.json", tmp_path / "r.json", tmp_path / "j.jsonl")]
+    for text in (*files, *(text for run in shown for text in (run.out, run.err))):
+        assert COMMAND[:3] not in text
+    assert reconciler(tmp_path, "plan", "m.yaml").out.startswith("No changes.")
+
+
+NAMING = """---
+apiVersion: reconciler.lance/v1
+kind: Policy
+metadata: {name: p}
+spec: {rules: [{rule: naming, table: "[a-z]+"}]}
+"""
+
+
+@pytest.mark.parametrize("words", [["plan"], ["validate"]])
+def test_a_rule_in_sarif_says_what_explain_says(tmp_path: Path, words: list[str]) -> None:
+    write(tmp_path, catalog(), table("T1"), NAMING)
+    (run,) = reconciler(tmp_path, *words, "m.yaml", "--format", "sarif").json["runs"]
+    (rule,) = run["tool"]["driver"]["rules"]
+    (known,) = reconciler(tmp_path, "explain", "P001", "--format", "json").json["explanations"]
+    assert rule["id"] == "P001"
+    assert rule["shortDescription"]["text"] == "Name that does not fit the naming pattern"
+    assert known["fix"] in rule["help"]["text"]
+    assert known["means"] in rule["help"]["text"]

@@ -11,6 +11,12 @@ import pyarrow as pa
 import pytest
 from cli_runs import catalog, namespace, reconciler, table, write
 
+from reconciler.model.ident import ObjectKey
+from reconciler.model.plan import Summary
+from reconciler.model.run_context import AppliedBy
+from reconciler.model.status import CatalogStatus, FleetStatus
+from reconciler.render.status import status_text
+
 
 @pytest.fixture
 def lake(tmp_path: Path) -> Path:
@@ -144,6 +150,17 @@ def test_a_commit_with_changes_says_so_in_words(tmp_path: Path) -> None:
     for how in ("text", "markdown"):
         told = reconciler(tmp_path, "status", "m.yaml", "--format", how).out
         assert re.search(r"commit `?[0-9a-f]{12}`? \(with uncommitted changes\)", told), told
+
+
+def test_what_another_writer_noted_does_not_fill_the_screen() -> None:
+    """The note is a property of a live object: anybody who may write it chose its length."""
+    key = ObjectKey("lake", ("t",), "Table")
+    by = AppliedBy("2026-01-02T03:04:05Z" + "0" * 5000, "a" * 5000, "c" * 5000 + "+", "https://ci.example/7" * 300)
+    one = CatalogStatus("lake", "dir", "us", True, (), 1, 1, 1, 1, Summary(), (), (), (), ((key, by),))
+    line = next(line for line in status_text(FleetStatus((one,))).splitlines() if "Last applied" in line)
+    assert len(line) < 800
+    assert all(part in line for part in ("2026-01-02T03:04:05Z", " by aaa", ", commit ccc", "https://ci.example/7"))
+    assert "(with uncommitted changes)" in line
 
 
 def test_markdown_holds_no_markup_of_others(tmp_path: Path) -> None:

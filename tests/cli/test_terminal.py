@@ -17,6 +17,8 @@ from pathlib import Path
 import pytest
 from cli_runs import command, environment, reconciler
 
+from reconciler.render.text import NOT_APPLIED
+
 CATALOG = """\
 apiVersion: reconciler.lance/v1
 kind: Catalog
@@ -91,7 +93,7 @@ def test_what_could_lose_data_takes_the_name_of_the_catalog(folder: Path) -> Non
     (folder / "m.yaml").write_text(CATALOG + TABLE % "")
     code, seen = at_terminal(folder, "apply", "m.yaml", answer="yes", NO_COLOR="1")
     assert code == 1
-    assert "Destructive:\n  - lake:t  drop_columns: columns that are not declared: old\n" in seen
+    assert "Destructive in catalog lake: 1 step\n  - lake:t  drop_columns: columns that are not declared: old\n" in seen
     assert "Data in catalog lake could be lost. To apply, type the catalog's name: yes\n" in seen
     assert reconciler(folder, "plan", "m.yaml", "--detailed-exitcode").code == 2
     assert at_terminal(folder, "apply", "m.yaml", answer="lake")[0] == 0
@@ -106,7 +108,7 @@ def test_the_question_says_nothing_twice_and_fits(folder: Path) -> None:
     (folder / "m.yaml").write_text(CATALOG + TABLE % "")
     _, seen = at_terminal(folder, "apply", "m.yaml", answer="no", NO_COLOR="1", columns=60)
     assert seen.count("Plan: 0 to create, 1 to update, 0 to delete, 0 blocked.") == 1
-    told = seen[seen.index("Destructive:") : seen.index("Data in catalog")].splitlines()
+    told = seen[seen.index("Destructive in") : seen.index("Data in catalog")].splitlines()
     assert len(told) > 2
     assert max(map(len, told)) <= 60, told
     assert " ".join(told).endswith("column_3 and 8 more")
@@ -199,3 +201,56 @@ def test_long_lines_are_broken_to_the_width_of_the_terminal_and_only_there(folde
     _, seen = at_terminal(folder, "plan", "m.yaml", answer="", columns=60, NO_COLOR="1")
     assert max(map(len, seen.splitlines())) <= 60
     assert max(map(len, reconciler(folder, "plan", "m.yaml").out.splitlines())) > 60
+
+
+CLOSING = """\
+---
+apiVersion: reconciler.lance/v1
+kind: Policy
+metadata: {name: p}
+spec: {rules: [{rule: no-destructive-change}]}
+"""
+
+
+@pytest.mark.slow
+def test_the_lines_at_the_end_of_a_plan_are_lines(folder: Path) -> None:
+    assert reconciler(folder, "apply", "m.yaml", "--yes").code == 0
+    (folder / "m.yaml").write_text(CATALOG + TABLE % "" + CLOSING)
+    for columns in (60, 80, 100):
+        _, seen = at_terminal(folder, "plan", "m.yaml", answer="", columns=columns, NO_COLOR="1")
+        lines = seen.splitlines()
+        assert max(map(len, lines)) <= columns
+        last = lines[lines.index("Plan: 0 to create, 1 to update, 0 to delete, 0 blocked.") :]
+        assert last[1].startswith("Refused: policy: P006 lake:t: ")
+        assert " ".join(part.strip() for part in last).endswith(NOT_APPLIED)
+        assert any(line.startswith("An apply of this plan") for line in last)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("show", "r.json"),
+        ("show", "j.jsonl"),
+        ("apply", "m.yaml", "--yes"),
+        ("validate", "wrong.yaml"),
+        ("plan", "wrong.yaml"),
+        ("status", "m.yaml"),
+        ("explain", "foreign_owner"),
+        ("explain",),
+        ("explain", "--report", "r.json"),
+    ],
+)
+def test_every_text_fits(folder: Path, words: tuple[str, ...]) -> None:
+    """Examples, which somebody copies, stay as they are."""
+    (folder / "m.yaml").write_text(CATALOG.replace("us", "them") + TABLE % "")
+    assert reconciler(folder, "apply", "m.yaml", "--yes").code == 0
+    long = f"  description: {'x' * 200}\n"
+    (folder / "m.yaml").write_text(CATALOG + TABLE % ", {name: a, type: int8}" + long)
+    assert reconciler(folder, "apply", "m.yaml", "--yes", "--report", "r.json", "--journal", "j.jsonl").code == 3
+    (folder / "wrong.yaml").write_text(CATALOG + (TABLE % "").replace("int64", "int65" * 40) + long)
+    _, seen = at_terminal(folder, *words, answer="", columns=60, NO_COLOR="1")
+    piped = reconciler(folder, *words)
+    lines = [line for line in seen.splitlines() if not line.startswith("    ") or words[0] != "explain"]
+    assert max(map(len, lines)) <= 60
+    assert words[0] == "status" or max(map(len, f"{piped.out}{piped.err}".splitlines())) > 60

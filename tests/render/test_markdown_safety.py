@@ -206,3 +206,18 @@ def test_yaml_in_a_sentence_is_one_span_that_can_be_copied() -> None:
     assert prose("does not match [a-z and more words") == "does not match `[a-z` and more words"
     assert prose("id [a, b], then [c d] here") == "id `[a, b]`, then `[c d]` here"
     assert prose("[see www.example.org and @ada]") == "`[see www.example.org and @ada]`"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("did you mean Table?", "did you mean `Table`?"),
+        (
+            "nothing is called x_y; did you mean a_b? (see b_c)",
+            "nothing is called `x_y`; did you mean `a_b`? (see `b_c)`",
+        ),
+        ("a pattern such as t? fits", "a pattern such as `t?` fits"),
+    ],
+)
+def test_the_mark_of_a_question_is_no_part_of_the_name(text: str, shown: str) -> None:
+    assert prose(text) == shown

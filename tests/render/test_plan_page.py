@@ -137,6 +137,32 @@ def test_the_address_holds_the_state(browser: Browser, tmp_path: Path) -> None:
         assert "no entry s9999" in page.text("#detail")
 
 
+def test_what_the_plan_does_not_have_is_no_filter(browser: Browser, tmp_path: Path) -> None:
+    """A link made for another plan."""
+    with shown(browser, tmp_path, mixed(), "#verdict=nothing&catalog=other&sort=up&kind=finding") as page:
+        expect(page.page.locator("#count")).to_have_text("3 of 129 entries")
+        for name, value in (("verdict", ""), ("sort", ""), ("kind", "finding")):
+            assert page.page.input_value(f"[name={name}]") == value
+        assert page.clean
+
+
+def test_a_button_says_what_it_counts(browser: Browser, tmp_path: Path) -> None:
+    """The finding, and the steps on what it is about."""
+    with shown(browser, tmp_path, mixed()) as page:
+        assert "The policy refuses this plan: 1 finding." in page.text("header")
+        assert page.page.locator("#quick [data-value=refusing]").inner_text() == "3 with a refusing finding"
+
+
+def test_without_scripts_a_finding_says_how_much_it_weighs(browser: Browser, tmp_path: Path) -> None:
+    with shown(browser, tmp_path, mixed(), script=False) as page:
+        told = [line for line in page.page.locator("#plain-list li").all_inner_texts() if "finding" in line]
+        weights = [re.search("finding \\S (\\w+) \\S (P[0-9]+)", line) for line in told]
+        assert [found and found.groups() for found in weights] == [
+            ("refusing", "P201"), ("warning", "P301"), ("waived", "P202"),
+        ]  # fmt: skip
+        assert "known (until 2031-01-01)" in told[-1]
+
+
 def test_it_is_used_by_keys_alone(browser: Browser, tmp_path: Path) -> None:
     with shown(browser, tmp_path, big(2000)) as page:
         keys = page.page.keyboard

@@ -29,7 +29,7 @@ from reconciler.render.sarif import MOST_RESULTS, diagnostics_sarif, plan_sarif,
 from reconciler.render.sarif_rules import help_of
 from reconciler.render.text import NOT_APPLIED
 
-TITLES = {"M204": "missing key"}
+TITLES = {"M204": ("missing key", "A key that has to be there is missing. Fix: Add it.")}
 KEY = ObjectKey("lake", ("n", "t"), "Table")
 
 
@@ -177,3 +177,9 @@ def test_every_reason_to_hold_back_has_a_text(name: str) -> None:
     title, text = help_of(rule, {})
     assert not title.startswith("The step is held back")
     assert len(text) > 20
+
+
+def test_a_title_keeps_the_spelling_of_a_name() -> None:
+    assert help_of("blocked/allow:drop_column", {})[0] == "Not allowed: drop_column"
+    assert help_of("R1", {"R1": ("renamedFrom of nothing", "")})[0] == "renamedFrom of nothing"
+    assert help_of("R1", {"R1": ("drop_column it is", "")})[0] == "drop_column it is"

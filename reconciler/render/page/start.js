@@ -2,7 +2,7 @@
 const form = document.getElementById("filters"), search = document.getElementById("q");
 const LABELS = { kind: "entries", catalog: "catalogs", action: "actions", status: "outcomes", risk: "risks", verdict: "verdicts",
   policy: "policy" };
-const QUICK = [["refused by policy", "policy", "refusing"], ["incomplete", "kind", "problem"], ["blocked", "verdict", "blocked"],
+const QUICK = [["with a refusing finding", "policy", "refusing"], ["incomplete", "kind", "problem"], ["blocked", "verdict", "blocked"],
   ["unsupported", "verdict", "unsupported"], ["destructive", "risk", "destructive"], ["orphaned", "kind", "orphaned"],
   ["left out", "kind", "left out"],
   ["failed", "status", "failed"], ["unknown", "status", "unknown"], ["not run", "status", "not run"], ["never ended", "status", "never ended"]];
@@ -84,7 +84,7 @@ function forPrint() {
     ? "The first " + most + " of " + shown.length + " entries" : shown.length + " entries";
   document.getElementById("plain-list").replaceChildren(...shown.slice(0, most).map((entry) =>
     el("li", { class: entry.style }, el("p", {}, el("strong", { class: "mono" }, entry.symbol + " " + titleOf(entry)),
-      " " + [entry.id, entry.action || entry.code || entry.kind, entry.status, entry.verdict, entry.risk, entry.reason,
+      " " + [entry.id, weightOf(entry), entry.action || entry.code || entry.kind, entry.status, entry.verdict, entry.risk, entry.reason,
         entry.source]
         .filter(Boolean).join(" \u00b7 ")), entry.diff ? el("pre", {}, lines(entry).join("\n")) : null)));
 }

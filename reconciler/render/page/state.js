@@ -37,6 +37,9 @@ function values(entry, filter) {
   return [...found];
 }
 
+// Of a finding: does it refuse the plan, warn, or is it waived.
+function weightOf(entry) { return entry.kind === "finding" && entry.policy ? entry.policy[0].split(" ")[0] : ""; }
+
 function haystack(entry) {
   if (entry.hay === undefined) {
     const parts = [titleOf(entry), entry.id, entry.kind, entry.type, entry.action, entry.status, entry.risk,
@@ -58,6 +61,9 @@ function matching() {
 function readAddress() {
   const given = new URLSearchParams(location.hash.slice(1));
   for (const name of Object.keys(state)) state[name] = given.get(name) || "";
+  // A link may have been made for another plan: what this one does not have is no filter.
+  for (const name of FILTERS) if (!entries.some((entry) => values(entry, name).includes(state[name]))) state[name] = "";
+  if (state.sort !== "plan") state.sort = "";
 }
 
 function address() {

@@ -1,0 +1,65 @@
+"""The question before apply shows, of each catalog that it asks about, what would be lost there."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+import pytest
+from plans import plan, step
+
+from reconciler.cli.confirm import confirm
+from reconciler.cli.output import Output
+from reconciler.model.change import DeregisterTable, DropColumns
+from reconciler.model.plan import Plan
+
+
+def asked(made: Plan, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *answers: str) -> str:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("".join(f"{a}\n" for a in answers)))
+    confirm(made, Output(), summary=False)
+    return capsys.readouterr().err
+
+
+def many(catalogs: dict[str, int]) -> Plan:
+    """So many drops in each, and a table that is deregistered."""
+    steps = []
+    for catalog, count in catalogs.items():
+        for n in range(count):
+            drop = DropColumns((f"t{n}",), ("old",))
+            steps.append(step(len(steps) + 1, drop, catalog=catalog, risk="destructive", reason="not declared"))
+        gone = DeregisterTable(("gone",))
+        steps.append(step(len(steps) + 1, gone, catalog=catalog, risk="destructive", reason="state: absent"))
+    return plan(tuple(steps))
+
+
+def test_each_catalog_shows_its_own(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = asked(many({"aaa": 250, "zzz": 1}), monkeypatch, capsys, "aaa", "zzz")
+    first, second = shown.split("Data in catalog aaa could be lost. To apply, type the catalog's name: ")
+    assert first.startswith("Destructive in catalog aaa: 251 steps\n  - aaa:t0  drop_columns: not declared\n")
+    assert "zzz" not in first
+    listed = first.count("\n  - aaa:")
+    assert f"  ... and {251 - listed} more\n" in first
+    assert second.startswith(
+        "Destructive in catalog zzz: 2 steps\n  - zzz:t0  drop_columns: not declared\n"
+        "  - zzz:gone  deregister_table: state: absent\nData in catalog zzz could be lost."
+    )
+
+
+def test_many_catalogs_share_the_room(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    names = [f"c{n:02}" for n in range(30)]
+    shown = asked(many(dict.fromkeys(names, 40)), monkeypatch, capsys, *names)
+    for name in names:
+        assert f"Destructive in catalog {name}: 41 steps\n" in shown
+        assert shown.count(f"\n  - {name}:") == 3
+    assert shown.count("  ... and 38 more\n") == 30
+
+
+def test_what_keeps_its_data_is_told_before_the_question(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = asked(many({"aaa": 0, "zzz": 0}), monkeypatch, capsys, "yes")
+    assert shown == (
+        "Destructive in catalog aaa: 1 step\n  - aaa:gone  deregister_table: state: absent\n"
+        "Destructive in catalog zzz: 1 step\n  - zzz:gone  deregister_table: state: absent\n"
+        "Apply this plan? Type yes to apply, anything else to stop: "
+    )
