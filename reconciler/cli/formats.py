@@ -16,6 +16,7 @@ from reconciler.model.plan import Plan
 from reconciler.model.run_record import JournalRecord
 from reconciler.render import as_json, text
 from reconciler.render.masked import masked_plan, secret_warning
+from reconciler.render.policy_text import policy_lines
 from reconciler.render.safe_text import safe
 
 
@@ -52,7 +53,7 @@ def exactly(made: Plan, where: str, out: Output) -> None:
 
 
 def report_as(report: Any, how: str, source: Path, who: bool = False) -> str:
-    """`who`: as text, say who ran it; the one who reads the output of `apply` knows.
+    """`who`: as text, say who ran it and what the policy said; the one who reads the output of `apply` knows.
 
     A saved report that cannot be shown as text is none, so it is not passed on as JSON either."""
     from reconciler.render.ran import run_of_report
@@ -80,7 +81,10 @@ def report_as(report: Any, how: str, source: Path, who: bool = False) -> str:
             from reconciler.render.junit import run_junit
 
             return run_junit([run])
-    return f"{safe(run.who)}\n{shown}" if who and run.who else shown
+    if not who:
+        return shown
+    policy = "".join(f"{line}\n" for line in policy_lines(run.findings))
+    return f"{safe(run.who)}\n{policy}{shown}" if run.who else policy + shown
 
 
 def journal_as(journal: JournalRecord, how: str) -> str:
