@@ -226,7 +226,7 @@ def apply(
     journal = Witness(told_steps(_journal(the_plan, options.journal, at), at.tell))
 
     def last_words() -> None:
-        keep(_cleaned(cut_short(the_plan, journal.started, journal.ended), at))
+        keep(_cleaned(cut_short(the_plan, journal.started, journal.ended), at, the_plan))
 
     progress = Told(at.progress())
     with stop_on_signals(at.say, last_words) as stop:
@@ -263,7 +263,7 @@ def apply(
             with suppress(JournalError):
                 journal.finish(error.outcome)
             raise
-        report = _cleaned(report, at)
+        report = _cleaned(report, at, the_plan)
         keep(report)
         at.writing = False
     return report
@@ -279,7 +279,7 @@ def unapplied(the_plan: Plan | None, outcome: Outcome, message: str, at: Session
         made = Report(the_plan.plan_id if the_plan is not None else "", outcome, (), message)
     else:
         made = nothing_ran(the_plan, outcome, message)
-    return _cleaned(made, at)
+    return _cleaned(made, at, the_plan)
 
 
 def identify(at: Session, paths: Sequence[str] = (), the_plan: Plan | None = None) -> None:
@@ -290,10 +290,16 @@ def identify(at: Session, paths: Sequence[str] = (), the_plan: Plan | None = Non
     at.identity = run_context([*paths, *sorted(sources)])
 
 
-def _cleaned(report: Report, at: Session) -> Report:
+def _cleaned(report: Report, at: Session, the_plan: Plan | None) -> Report:
+    """Without secrets, and with what the run and the plan have to say."""
+    from reconciler.render.masked import masked_findings
+
+    found = masked_findings(the_plan.findings if the_plan is not None else (), at.redactor.content)
     clean = tuple(_cleaned_result(r, at.redactor) for r in report.steps)
     leases = tuple(replace(u, holder=at.redactor.text(u.holder)) for u in report.leases)
-    return replace(report, steps=clean, message=at.redactor.text(report.message), leases=leases, run=at.run)
+    return replace(
+        report, steps=clean, message=at.redactor.text(report.message), leases=leases, run=at.run, findings=found
+    )
 
 
 def _cleaned_result(result: StepResult, redactor: Redactor) -> StepResult:

@@ -17,6 +17,7 @@ from reconciler.model.run_record import JournalRecord
 from reconciler.render import as_json, text
 from reconciler.render.columns import fitted
 from reconciler.render.masked import masked_plan, secret_warning
+from reconciler.render.policy_text import policy_lines
 from reconciler.render.safe_text import safe
 
 
@@ -53,7 +54,8 @@ def exactly(made: Plan, where: str, out: Output) -> None:
 
 
 def report_as(report: Any, how: str, source: Path, who: bool = False, width: int | None = None) -> str:
-    """`who`: as text, say who ran it; the one who reads the output of `apply` knows. `width`: of the terminal.
+    """`who`: as text, say who ran it and what the policy said; the one who reads the output of `apply` knows. `width`:
+    of the terminal.
 
     A saved report that cannot be shown as text is none, so it is not passed on as JSON either."""
     from reconciler.render.ran import run_of_report
@@ -81,7 +83,10 @@ def report_as(report: Any, how: str, source: Path, who: bool = False, width: int
             from reconciler.render.junit import run_junit
 
             return run_junit([run])
-    return fitted(f"{safe(run.who)}\n{shown}" if who and run.who else shown, width)
+    if not who:
+        return fitted(shown, width)
+    policy = "".join(f"{line}\n" for line in policy_lines(run.findings))
+    return fitted(f"{safe(run.who)}\n{policy}{shown}" if run.who else policy + shown, width)
 
 
 def journal_as(journal: JournalRecord, how: str, width: int | None = None) -> str:

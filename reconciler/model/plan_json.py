@@ -76,7 +76,7 @@ def plan_from_json(value: object) -> Plan:
             tuple(_key_from(k) for k in value["orphans"]),
             tuple(_key_from(k) for k in value["unowned"]),
             Summary(**value["summary"]),
-            tuple(_finding_from(f) for f in value.get("findings", ())),
+            tuple(finding_from(f) for f in value.get("findings", ())),
             tuple(_key_from(k) for k in value.get("left_out", ())),
             value.get("judged_on", ""),
             owners={_key_from(k): k["owner"] for k in value["unowned"] if "owner" in k},
@@ -292,7 +292,7 @@ def finding_to_json(finding: Finding) -> dict[str, Json]:
     }
 
 
-def _finding_from(value: Mapping[str, Any]) -> Finding:
+def finding_from(value: Mapping[str, Any]) -> Finding:
     source, waiver = value["source"], value["waiver"]
     return Finding(
         value["code"],

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from reconciler.model.finding import Finding
 from reconciler.model.lease import LeaseUse
 from reconciler.model.plan import FORMAT_VERSION, PARENT_BLOCKED, Json, Step
+from reconciler.model.plan_json import finding_to_json
 from reconciler.model.run_context import RunContext
 
 Status = Literal["done", "skipped", "failed", "unknown", "not_run"]
@@ -95,13 +97,15 @@ class Report:
     leases: tuple[LeaseUse, ...] = ()
     run: RunContext | None = None
     """Who ran it, when and from which commit."""
+    findings: tuple[Finding, ...] = ()
+    """What the policy says about the plan, which is gone when somebody reads the report."""
 
     def count(self, status: Status) -> int:
         return sum(1 for s in self.steps if s.status == status)
 
     def to_json(self) -> dict[str, Json]:
         statuses: tuple[Status, ...] = ("done", "skipped", "failed", "unknown", "not_run")
-        return {
+        out: dict[str, Json] = {
             "format_version": FORMAT_VERSION,
             "plan_id": self.plan_id,
             "outcome": self.outcome,
@@ -111,6 +115,7 @@ class Report:
             "leases": [use.to_json() for use in self.leases],
             "run": self.run.to_json() if self.run is not None else None,
         }
+        return out | {"findings": [finding_to_json(f) for f in self.findings]} if self.findings else out
 
     @property
     def exit_code(self) -> int:

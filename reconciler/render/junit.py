@@ -121,7 +121,8 @@ def _cases(run: Run) -> list[Case]:
     told = run.message or run.counted
     fine = run.outcome in FINE
     outcome = Case("outcome", text=safe(told)) if fine else Case("outcome", "failure", f"{run.title}: {told}")
-    return [*(_step(s) for s in run.steps), outcome]
+    found = [_finding(f, f"policy {f.code}{f' {f.key}' if f.key is not None else ''}") for f in run.findings]
+    return [*(_step(s) for s in run.steps), *found, outcome]
 
 
 def _step(step: Ran) -> Case:

@@ -17,9 +17,11 @@ from reconciler.model.plan import CatalogSummary, Plan, Step
 from reconciler.render.markdown_parts import (
     DIAGNOSTICS_HEADER,
     LIMIT,
+    POLICY_HEADER,
     WHY,
     Draft,
     Tally,
+    finding_row,
     fold,
     listed,
     named,
@@ -69,8 +71,7 @@ class _PlanPage:
         self._draft = Draft(self._head(title), self._expected(), limit, _ADVICE)
         self._page = self._draft.page
         self._half = limit // 2
-        policy = header("", "object", "finding", "manifest")
-        self._findings = self._page.section(f"#### Policy\n\n{policy}", "\n")
+        self._findings = self._page.section(POLICY_HEADER, "\n")
         names = sorted({*plan.catalogs, *(s.catalog for s in plan.steps)})
         self._catalogs = {name: _Sections(self._draft, name, self) for name in names}
         left = "were left out, because the run was asked for others"
@@ -149,7 +150,7 @@ class _PlanPage:
         """They take their share of the page at most: the steps are to be seen as well."""
         least = self._page.left - share
         for f in findings:
-            if self._page.left < least or not self._draft.put(self._findings, _finding(f), "policy finding"):
+            if self._page.left < least or not self._draft.put(self._findings, finding_row(f), "policy finding"):
                 return
 
 
@@ -251,11 +252,3 @@ def _cut(lines: Sequence[str], limit: int) -> Iterator[str]:
             yield f"… {plural(len(lines) - number, 'more line')}\n"
             return
         yield f"{line}\n"
-
-
-def _finding(f: Finding) -> str:
-    word = "waived" if f.waiver is not None else "**refused**" if f.refuses else "warning"
-    hint = f"; {prose(f.hint, WHY)}" if f.hint else ""
-    waiver = f"; waived until {prose(f.waiver.until)}: {prose(f.waiver.reason, WHY)}" if f.waiver is not None else ""
-    key = "" if f.key is None else f"{named(f.key)} in {code(f.key.catalog)}"
-    return row(f"{word} {code(f.code)}", key, f"{prose(f.message, WHY)}{hint}{waiver}", place(f.source))

@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from reconciler.core.text import plural
 from reconciler.model.diagnostic import Diagnostic, Source
+from reconciler.model.finding import Finding
 from reconciler.model.ident import ObjectKey, dotted
 from reconciler.render.bounded_page import Page, Section
 from reconciler.render.safe_markdown import code, header, length, prose, row
@@ -96,6 +97,17 @@ def named(key: ObjectKey) -> str:
 
 def place(source: Source | None) -> str:
     return "" if source is None else code(f"{source.file}:{source.line}")
+
+
+POLICY_HEADER = f"#### Policy\n\n{header('', 'object', 'finding', 'manifest')}"
+
+
+def finding_row(f: Finding) -> str:
+    word = "waived" if f.waiver is not None else "**refused**" if f.refuses else "warning"
+    hint = f"; {prose(f.hint, WHY)}" if f.hint else ""
+    waiver = f"; waived until {prose(f.waiver.until)}: {prose(f.waiver.reason, WHY)}" if f.waiver is not None else ""
+    key = "" if f.key is None else f"{named(f.key)} in {code(f.key.catalog)}"
+    return row(f"{word} {code(f.code)}", key, f"{prose(f.message, WHY)}{hint}{waiver}", place(f.source))
 
 
 DIAGNOSTICS_HEADER = header("", "where", "problem", "hint")

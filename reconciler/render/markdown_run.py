@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from reconciler.core.text import plural
 from reconciler.model.lease_event import WORRYING
 from reconciler.render.bounded_page import Section
-from reconciler.render.markdown_parts import LIMIT, WHY, Draft, Tally, fold, named
+from reconciler.render.markdown_parts import LIMIT, POLICY_HEADER, WHY, Draft, Tally, finding_row, fold, named
 from reconciler.render.ran import WORDS, Ran, Run
 from reconciler.render.safe_markdown import code, header, prose, row
 from reconciler.render.safe_text import LONGEST_MESSAGE
@@ -50,6 +50,7 @@ def _filled(runs: Sequence[Run], head: str, titles: Sequence[str], total: int, l
     tally = Tally()
     tally.expect("step", (WORDS[s.status] for run in runs for s in run.steps))
     tally.expect("run", ("" for _ in range(total)))
+    tally.expect("policy finding", ("" for run in runs for _ in run.findings))
     tally.expect("lease line", (event.state for run in runs for event in run.leases))
     draft = Draft(head, tally, limit, _ADVICE)
     timed = any(step.started for run in runs for step in run.steps)
@@ -60,6 +61,7 @@ def _filled(runs: Sequence[Run], head: str, titles: Sequence[str], total: int, l
         if title and not draft.put(top, title, "run"):
             break
         _put_leases(draft, run)
+        _put_findings(draft, run, limit // 3)
         table = draft.page.section(columns, "\n")
         fine = fold(draft.page, f"{plural(sum(1 for s in run.steps if s.status in _FINE), 'step')} without a problem")
         fine.opening += columns
@@ -72,6 +74,14 @@ def _filled(runs: Sequence[Run], head: str, titles: Sequence[str], total: int, l
                 ):
                     return draft.text()
     return draft.text()
+
+
+def _put_findings(draft: Draft, run: Run, share: int) -> None:
+    """What refused the run first; a part of the page at most, because the steps are to be seen as well."""
+    told, least = draft.page.section(POLICY_HEADER, "\n"), draft.page.left - share
+    for f in sorted(run.findings, key=lambda f: (not f.refuses, f.waiver is not None)):
+        if draft.page.left < least or not draft.put(told, finding_row(f), "policy finding"):
+            return
 
 
 def _put_leases(draft: Draft, run: Run) -> None:

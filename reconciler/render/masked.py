@@ -7,11 +7,12 @@ what is escaped or cut is no longer known. The plan itself stays exact: its id i
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
 from reconciler.model import arrow
+from reconciler.model.finding import Finding
 from reconciler.model.ident import ObjectKey, dotted
 from reconciler.model.plan import Plan, Step
 
@@ -30,12 +31,16 @@ def masked_plan(plan: Plan, clean: Clean) -> Plan:
         unowned=masked(plan.unowned, clean),
         left_out=masked(plan.left_out, clean),
         owners={masked(k, clean): clean(owner) for k, owner in plan.owners.items()},
-        findings=tuple(replace(f, **_part(f, clean, "key", "message", "hint", "waiver")) for f in plan.findings),
+        findings=masked_findings(plan.findings, clean),
         catalogs={
             name: replace(c, **_part(c, clean, "problems", "projection_stale")) for name, c in plan.catalogs.items()
         },
     )
     return plan if out == plan else out
+
+
+def masked_findings(findings: Iterable[Finding], clean: Clean) -> tuple[Finding, ...]:
+    return tuple(replace(f, **_part(f, clean, "key", "message", "hint", "waiver")) for f in findings)
 
 
 def masked_step(step: Step, clean: Clean) -> Step:

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from reconciler.model.finding import Finding
 from reconciler.model.ident import ObjectKey
 from reconciler.model.lease_event import WORRYING, LeaseEvent
+from reconciler.model.plan_json import finding_from
 from reconciler.model.run_record import STATUSES, JournalRecord, RunRecord, StepRecord
 
 NEVER_ENDED = "never_ended"
@@ -56,6 +58,8 @@ class Run:
     """Who ran it, from which commit, and where to read on: each a part of one line."""
     leases: Sequence[LeaseEvent] = ()
     """What a journal says of them."""
+    findings: Sequence[Finding] = ()
+    """What a report says of the policy."""
 
     @property
     def title(self) -> str:
@@ -87,7 +91,8 @@ def run_of_report(report: Mapping[str, Any]) -> Run:
     steps = [_of_result(r) for r in report["steps"]]
     outcome, message = str(report["outcome"]), str(report.get("message") or "")
     plan_id = str(report.get("plan_id") or "")
-    return Run(outcome, message, plan_id, steps, about=_about(report.get("run"), timed=True))
+    found = tuple(finding_from(f) for f in report.get("findings") or ())
+    return Run(outcome, message, plan_id, steps, about=_about(report.get("run"), timed=True), findings=found)
 
 
 def runs_of_journal(journal: JournalRecord) -> list[Run]:

@@ -9,9 +9,11 @@ from reconciler.model.lease_event import WORRYING, LeaseEvent
 from reconciler.model.plan import Json
 from reconciler.render.page_frame import count, page, text
 from reconciler.render.page_plain import Entry
+from reconciler.render.policy_text import policy_lines
 from reconciler.render.ran import FINE, WORDS, Ran, Run
 from reconciler.render.safe_text import bounded, printable
 
+_MOST_POLICY = 100
 _SHOWN = {
     "failed": ("\u2717", "delete"), "unknown": ("?", "blocked"), "never_ended": ("?", "blocked"),
     "not_run": ("\u00b7", "told"), "skipped": ("=", "told"), "done": ("\u2713", "create"),
@@ -31,7 +33,16 @@ def _header(run: Run) -> str:
     when = " to ".join(part for part in (run.begun, run.finished) if part)
     about = [f"plan <code>{text(run.plan_id)}</code>", text(run.counted), text(when), text(run.who)]
     listed = "".join(f"<li>{part}</li>" for part in about if part)
-    return f'<p{mood}>{text(told)}</p>\n<ul class="about">{listed}</ul>{_leases(run)}'
+    return f'<p{mood}>{text(told)}</p>\n<ul class="about">{listed}</ul>{_policy(run)}{_leases(run)}'
+
+
+def _policy(run: Run) -> str:
+    lines = [line.strip() for line in policy_lines(run.findings) if line][1:]
+    more = len(lines) - _MOST_POLICY
+    if more > 0:
+        lines = [*lines[:_MOST_POLICY], f"and {count(more, 'line')} more of the policy: the report has them"]
+    listed = "".join(f"<li>{text(line)}</li>" for line in lines)
+    return f"\n<p>Policy</p><ul>{listed}</ul>" if listed else ""
 
 
 def _leases(run: Run) -> str:

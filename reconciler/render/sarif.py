@@ -60,8 +60,9 @@ def plan_sarif(plan: Plan, explained: Explained, warnings: Sequence[Diagnostic] 
 
 
 def run_sarif(runs: Sequence[Run]) -> str:
-    """A report and a journal know no files: the file is there for those who collect them, its notes for people."""
+    """What the policy said has places. What ran has none in a report or a journal: it is in notes for people."""
     notes = []
+    told = [_finding(f) for run in runs for f in run.findings]
     for run in runs:
         notes += [
             _note(f"{s.id} {s.action} {s.key or ''}: {s.problem}", "warning" if s.status == "not_run" else "error")
@@ -69,7 +70,7 @@ def run_sarif(runs: Sequence[Run]) -> str:
             if s.problem
         ]
         notes.append(_note(f"{run.title}: {run.message or run.counted}", "note" if run.outcome in FINE else "error"))
-    return _log("apply", [], {}, notes, done=all(run.outcome in FINE for run in runs))
+    return _log("apply", told, {}, notes, done=all(run.outcome in FINE for run in runs))
 
 
 def _diagnostic(d: Diagnostic) -> _Told:

@@ -45,6 +45,26 @@ def test_an_error_refuses_everything(tmp_path: Path) -> None:
         assert not (tmp_path / "lake").exists()
 
 
+@pytest.mark.parametrize("kind", ["refused", "warning", "waived"])
+def test_the_report_has_the_findings_in_every_format(tmp_path: Path, kind: str) -> None:
+    """Who has only the report has not seen the plan."""
+    rule = RULE if kind != "warning" else "{rule: naming, table: '[a-z]+', severity: warning}"
+    broken(tmp_path, rule, spec=WAIVED if kind == "waived" else "")
+    applied = reconciler(tmp_path, "apply", "m.yaml", "--yes", "--format", "json", "--report", "r.json")
+    check_schema("report", applied.json)
+    (found,) = applied.json["findings"]
+    assert (found["code"], found["source"]) == ("P001", {"file": "m.yaml", "line": 15})
+    assert (found["waiver"] is not None) is (kind == "waived")
+    for how in ("text", "json", "markdown", "html", "sarif", "junit"):
+        shown = reconciler(tmp_path, "show", "r.json", "--format", how)
+        assert (shown.code, "P001" in shown.out, "T1" in shown.out) == (0, True, True), how
+    text = reconciler(tmp_path, "show", "r.json").out
+    word = {"refused": "error[P001]", "warning": "warning[P001]", "waived": "waived[P001]"}[kind]
+    assert word in text
+    sarif = reconciler(tmp_path, "show", "r.json", "--format", "sarif").json["runs"][0]["results"]
+    assert [(r["ruleId"], "suppressions" in r) for r in sarif if r["ruleId"] == "P001"] == [("P001", kind == "waived")]
+
+
 def test_no_changes_do_not_help(tmp_path: Path) -> None:
     write(tmp_path, catalog(), namespace("n"), table("n", "T1"))
     assert reconciler(tmp_path, "apply", "m.yaml", "--yes").code == 0
