@@ -12,7 +12,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from github_api import ApiError, GitHub
+from github_api import ApiError, GitHub, reading
 from workflow import warning
 
 MAX_CHARACTERS = 65_000
@@ -44,11 +44,10 @@ def write(github: GitHub, number: str, name: str, author: str, text: str) -> Non
     """Looks anew at each try: an attempt without an answer may have made the comment."""
     for tried in range(1, TRIES + 1):
         try:
-            found = ours(github, number, name, author)
-            if found is None:
-                github.send("POST", f"issues/{number}/comments", {"body": body(name, text)})
-            else:
-                github.send("PATCH", f"issues/comments/{found}", {"body": body(name, text)})
+            with reading():
+                found = ours(github, number, name, author)
+                how = ("POST", f"issues/{number}/comments") if found is None else ("PATCH", f"issues/comments/{found}")
+                int(github.send(*how, {"body": body(name, text)})["id"])
             return
         except ApiError as error:
             if error.wait is None or error.wait > LONGEST_WAIT or tried == TRIES:

@@ -10,10 +10,11 @@ from __future__ import annotations
 import io
 import time
 import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from github_api import ApiError, GitHub
+from github_api import ApiError, GitHub, reading
 
 PLAN = "plan.json"
 MAX_PLAN = 512 << 20
@@ -40,7 +41,8 @@ def fetch(github: GitHub, name: str, merged: Merged, target: Path) -> bool:
     """False when there is none. Raises ApiError."""
     for tried in range(1, TRIES + 1):
         try:
-            found = _newest(github, name, merged)
+            with reading():
+                found = _newest(github, name, merged)
             if found is None:
                 return False
             target.write_bytes(_plan_in(github.download(f"actions/artifacts/{found}/zip")))
@@ -81,5 +83,5 @@ def _plan_in(data: bytes) -> bytes:
             if archive.getinfo(PLAN).file_size > MAX_PLAN:
                 raise ApiError(f"{PLAN} of the artifact is too large")
             return archive.read(PLAN)
-    except (zipfile.BadZipFile, KeyError) as error:
+    except (zipfile.BadZipFile, zlib.error, KeyError, EOFError, RuntimeError) as error:
         raise ApiError(f"the artifact has no {PLAN}") from error
