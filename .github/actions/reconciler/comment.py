@@ -13,22 +13,35 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from github_api import ApiError, GitHub, reading
-from workflow import warning
+from workflow import fitted, warning
 
 MAX_CHARACTERS = 65_000
 """GitHub takes 65,536."""
 TRIES = 4
 LONGEST_WAIT = 60
-CUT = "\n\nThe rest was cut: see the summary of the job.\n"
 
 
 def marker(name: str) -> str:
     return f"<!-- reconciler:{name} -->"
 
 
+def footer() -> str:
+    env = os.environ
+    link = f"{env.get('GITHUB_SERVER_URL')}/{env.get('GITHUB_REPOSITORY')}/actions/runs/{env.get('GITHUB_RUN_ID')}"
+    commit = env.get("R_COMMIT") or env.get("GITHUB_SHA", "")
+    return f"\n<sub>For commit {commit[:12]}, by [this run]({link}).</sub>\n"
+
+
+def length(text: str) -> int:
+    """UTF-16 units: the strictest of the ways to count characters."""
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
 def body(name: str, text: str) -> str:
-    whole = f"{marker(name)}\n{text}"
-    return whole if len(whole) <= MAX_CHARACTERS else whole[: MAX_CHARACTERS - len(CUT)] + CUT
+    """What does not fit is cut from the text: whose comment it is and what it is for are always there."""
+    begin, end = f"{marker(name)}\n", footer()
+    room = MAX_CHARACTERS - length(begin) - length(end)
+    return begin + fitted(text, room, length, "see the summary of the job") + end
 
 
 def ours(github: GitHub, number: str, name: str, author: str) -> int | None:

@@ -11,24 +11,24 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from github_api import ApiError, GitHub
 from reviewed_plan import Merged, artifact_name, fetch
-from workflow import annotation, error, fenced, no_commands, output, summary
+from workflow import LONGEST, annotation, error, fenced, no_commands, output, summary
 
-OK, ERROR, CHANGES, STALE = 0, 1, 2, 4
+OK, ERROR, CHANGES, REFUSED, STALE = 0, 1, 2, 3, 4
 STRANGERS = ("pull_request", "pull_request_target", "pull_request_review", "workflow_run", "issue_comment")
 """Events behind which the manifests may be somebody else's."""
-
-
+LONGEST_IN_COMMENT = 20_000
+"""Characters of what the program said."""
 INPUTS = frozenset(
     f"R_{name}"
     for name in (
         *("PYTHON", "PROGRAM", "COMMAND", "PATHS", "CATALOGS_FROM", "ENV_ALLOW", "FILE_ROOT", "ENV", "ARGS"),
-        *("APPLY_ARGS", "NAME", "REVIEWED", "PLAN_WORKFLOW", "COMMIT", "TOKEN"),
+        *("APPLY_ARGS", "NAME", "REVIEWED", "PLAN_WORKFLOW", "TOKEN"),
     )
 )
 """The variables of the step that runs this."""
@@ -127,50 +127,57 @@ def name() -> str:
     return found
 
 
-def failed(title: str, code: int, text: str) -> str:
-    return f"### {title}: exit code {code}\n\n{fenced(text or 'see the log')}"
+def failed(title: str, code: int, text: str, longest: int = LONGEST) -> str:
+    return f"### {title}: exit code {code}\n\n{fenced(text.strip() or 'see the log', longest)}"
 
 
-def footer() -> str:
-    env = os.environ
-    link = f"{env.get('GITHUB_SERVER_URL')}/{env.get('GITHUB_REPOSITORY')}/actions/runs/{env.get('GITHUB_RUN_ID')}"
-    commit = given("COMMIT") or env.get("GITHUB_SHA", "")
-    return f"\n<sub>For commit {commit[:12]}, by [this run]({link}).</sub>\n"
+def planned(code: int, file: Path) -> dict[str, Any] | None:
+    """The plan in the file, also one that a policy refuses; None when the run failed."""
+    if code not in (OK, CHANGES, REFUSED) or not file.exists():
+        return None
+    made: dict[str, Any] = json.loads(file.read_bytes())
+    return made
 
 
 def plan() -> int:
+    """The document on stdout has the warnings, whether the plan is refused and why, or why there is none; stderr is in
+    the log, and shown when there is no document."""
     target = folder() / "plan.json"
     target.unlink(missing_ok=True)
     words = ["plan", *paths(), *reading(), *lines("ARGS"), "--format", "markdown", "--detailed-exitcode"]
-    code, shown, problems = run(*words, "-o", str(target))
-    good = code in (OK, CHANGES)
-    text = shown if good else shown + failed("No plan", code, problems)
-    if good and problems.strip():
-        text += f"\n<details open><summary>Warnings</summary>\n\n{fenced(problems)}\n</details>\n"
+    code, text, problems = run(*words, "-o", str(target))
+    made = planned(code, target)
+    if made is None:
+        said = failed("No plan", code, problems, LONGEST_IN_COMMENT)
+        text = f"### No plan: exit code {code}\n\n{text}" if text else said
     summary(text)
     markdown = folder() / "plan.md"
-    markdown.write_text(text + footer(), "utf-8", errors="replace")
-    output(markdown=str(markdown), changes="true" if code == CHANGES else "false")
-    if target.exists():
-        digest = json.loads(target.read_bytes())["manifests_digest"]
-        output(files=str(target), artifact=artifact_name(name(), digest))
-    return OK if good else code
+    markdown.write_text(text, "utf-8", errors="replace")
+    output(markdown=str(markdown), changes="true" if made and made["steps"] else "false")
+    if made is not None:
+        output(files=str(target), artifact=artifact_name(name(), made["manifests_digest"]))
+    return OK if code == CHANGES else code
 
 
 def apply() -> int:
     """The plan is made here, of what was merged. It is applied when the one that was reviewed has all its steps."""
     now = folder() / "now.json"
+    now.unlink(missing_ok=True)
     words = ["plan", *paths(), *reading(), *lines("ARGS"), "--detailed-exitcode", "-o", str(now)]
     code, shown, problems = run(*words)
     if code == OK:
         summary(fenced(shown))
         return OK
-    if code != CHANGES:
+    made = planned(code, now)
+    if made is None:
         summary(failed("No plan, nothing was applied", code, problems))
+        return code
+    if code == REFUSED:
+        summary(failed("Refused, nothing was applied", code, shown))
         return code
     reviewed = []
     if given("REVIEWED") != "false":
-        file = _reviewed(json.loads(now.read_bytes())["manifests_digest"])
+        file = _reviewed(made["manifests_digest"])
         if file is None:
             return STALE
         reviewed = ["--reviewed", str(file)]
