@@ -10,13 +10,14 @@ import shutil
 import subprocess
 import sys
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from github_api import ApiError, GitHub
-from reviewed_plan import Merged, artifact_name, fetch
+from reviewed_plan import Merged, NotPlanned, artifact_name, fetch
 from workflow import LONGEST, annotation, error, fenced, no_commands, output, summary
 
 OK, ERROR, CHANGES, REFUSED, STALE = 0, 1, 2, 3, 4
@@ -160,7 +161,9 @@ def plan() -> int:
 
 
 def apply() -> int:
-    """The plan is made here, of what was merged. It is applied when the one that was reviewed has all its steps."""
+    """The plan is made here, of what was merged. It is applied when the one that was reviewed has all its steps, or
+    when it is the very plan that somebody looked at and named."""
+    wanted = review()
     now = folder() / "now.json"
     now.unlink(missing_ok=True)
     words = ["plan", *paths(), *reading(), *lines("ARGS"), "--detailed-exitcode", "-o", str(now)]
@@ -175,15 +178,14 @@ def apply() -> int:
     if code == REFUSED:
         summary(failed("Refused, nothing was applied", code, shown))
         return code
-    reviewed = []
-    if given("REVIEWED") != "false":
-        file = _reviewed(made["manifests_digest"])
-        if file is None:
-            return STALE
-        reviewed = ["--reviewed", str(file)]
+    reviewed = approved(wanted, made, shown)
+    if reviewed is None:
+        return STALE
     files = ["--report", str(folder() / "report.json"), "--journal", str(folder() / "journal.jsonl")]
-    code, shown, problems = run("apply", "--plan", str(now), *reviewed, "--yes", *files, *lines("APPLY_ARGS"))
-    summary(fenced(shown) if code == OK else failed("Apply", code, shown + problems))
+    code, said, problems = run("apply", "--plan", str(now), *reviewed, "--yes", *files, *lines("APPLY_ARGS"))
+    summary(fenced(said) if code == OK else failed("Apply", code, said + problems))
+    if code == STALE and reviewed:
+        not_seen("the reviewed plan does not cover this run, or somebody is changing a catalog", made, shown)
     run_id = f"{os.environ.get('GITHUB_RUN_ID', '0')}-{os.environ.get('GITHUB_RUN_ATTEMPT', '1')}"
     output(files=str(folder()), artifact=f"reconciler-report-{name()}-{run_id}")
     return code
@@ -196,25 +198,51 @@ def merged() -> Merged:
     return Merged(os.environ["GITHUB_SHA"], os.environ["GITHUB_REF_NAME"], workflow)
 
 
-def _reviewed(digest: str) -> Path | None:
-    """None when there is none, and says so."""
+def review() -> str:
+    """`true`, `false`, or the id of a plan."""
+    found = given("REVIEWED") or "true"
+    if found not in ("true", "false") and not re.fullmatch("sha256:[0-9a-f]{64}", found):
+        raise BadInput("the input `reviewed` is true, false, or the id of a plan: sha256: and 64 digits")
+    return found
+
+
+def approved(wanted: str, made: Mapping[str, Any], shown: str) -> list[str] | None:
+    """By which flags `apply` holds the plan against the one that was reviewed. None when nobody saw it: then it is
+    shown, and what to do is said. The id of a plan is the digest of all of it, so no other one passes for it."""
+    if wanted == "true":
+        problem, file = _reviewed(made["manifests_digest"])
+        if file is not None:
+            return ["--reviewed", str(file)]
+    elif wanted in ("false", made["plan_id"]):
+        return []
+    else:
+        problem = f"the plan is no longer {wanted}: a catalog or the manifests have changed since"
+    not_seen(f"{problem}. Nothing was applied", made, shown)
+    return None
+
+
+def not_seen(problem: str, made: Mapping[str, Any], shown: str) -> None:
+    hint = (
+        "Look at the plan of this run; to have it applied, run this by hand with "
+        f"`reviewed: {made['plan_id']}`, or merge a pull request from a branch of this repository that is up to date."
+    )
+    error(f"{problem}. {hint}")
+    summary(f"### Not applied\n\n{fenced(problem)}\n{hint}\n\n{fenced(shown)}")
+
+
+def _reviewed(digest: str) -> tuple[str, Path | None]:
+    """The plan of the pull request, or why there is none."""
     wanted = artifact_name(name(), digest)
     file = folder() / "reviewed.json"
     github = GitHub(os.environ["GITHUB_API_URL"], os.environ["GITHUB_REPOSITORY"], os.environ["R_TOKEN"])
     try:
-        if fetch(github, wanted, merged(), file):
-            return file
-        problem = f"no pull request was planned with these manifests and merged with this commit (artifact {wanted})"
+        fetch(github, wanted, merged(), file)
+    except NotPlanned as why:
+        return f"no pull request was planned with these manifests and merged with this commit: {why}", None
     except ApiError as failure:
         rights = "; the job needs `actions: read` and `pull-requests: read`" if failure.status in (403, 404) else ""
-        problem = f"the reviewed plan {wanted} cannot be had: {failure}{rights}"
-    hint = (
-        "Nothing was applied. Somebody changed the manifests after the last plan, or the artifact has expired: open a "
-        "pull request that is up to date with the branch, or run this with `reviewed: false` after looking at the plan."
-    )
-    error(f"{problem}. {hint}")
-    summary(f"### Not applied\n\n{fenced(problem)}\n{hint}\n")
-    return None
+        return f"the reviewed plan {wanted} cannot be had: {failure}{rights}", None
+    return "", file
 
 
 def validate() -> int:
