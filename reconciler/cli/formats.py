@@ -31,7 +31,7 @@ def plan_as(made: Plan, how: str, out: Output, title: str = text.NO_CHANGES) -> 
         case "markdown":
             from reconciler.render.markdown import plan_markdown
 
-            return plan_markdown(made, title, out.told)
+            return plan_markdown(made, title, out.told, said=out.warned)
         case "sarif":
             from reconciler.render.sarif import plan_sarif
 
@@ -39,11 +39,11 @@ def plan_as(made: Plan, how: str, out: Output, title: str = text.NO_CHANGES) -> 
         case "junit":
             from reconciler.render.junit import plan_junit
 
-            return plan_junit(made, drift)
+            return plan_junit(made, drift, out.told)
         case "html":
             from reconciler.render.plan_page import plan_page
 
-            return plan_page(made, title)
+            return plan_page(made, title, out.told)
     return text.plan_text(made, out.color, title, out.width)
 
 

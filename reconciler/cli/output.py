@@ -29,6 +29,8 @@ class Output:
         self.session = Session(self.say)
         self.told: list[Diagnostic] = []
         """Without secrets, for formats that carry diagnostics beside a plan."""
+        self.warned: list[str] = []
+        """Warnings that are about no place in a manifest, without secrets: for the same formats."""
         self.given = False
         """Something was written as the result, or tried."""
         self.ending = Ending(self.say, self.redactor.text)
@@ -86,6 +88,8 @@ class Output:
         level, event, message = said(text)
         if level == "error":
             self.ending.problems.append(message)
+        elif level == "warning":
+            self.warned.append(self.redactor.text(message))
         if self._log is not None:
             self._log.tell(level, event, message)
             return

@@ -6,11 +6,13 @@ from reconciler.manifest.layers import Layered
 from reconciler.manifest.problem import MAX_PROBLEMS, Path, Problem
 from reconciler.manifest.yaml_careful import Flaw
 from reconciler.manifest.yaml_reader import Document
-from reconciler.model.diagnostic import Diagnostic, Source
+from reconciler.model.diagnostic import OF_OTHERS, Diagnostic, Source
 
 
 class Sink:
-    """Errors and warnings are counted apart, so that many warnings never become an error."""
+    """Errors and warnings are counted apart, so that many warnings never become an error. A warning of what others may
+    not do always has room, or whoever tries it would fill the room before; it comes once a document, of those that the
+    base has too."""
 
     def __init__(self, file: str, diagnostics: list[Diagnostic]) -> None:
         self.file = file
@@ -35,7 +37,9 @@ class Sink:
                 layer.sink.problem(layer.document, told)
                 return
             document, problem = document.base, told
-        if self._room[problem.severity] >= 0:  # looking a place up costs a second reading of the document
+        if problem.code in OF_OTHERS and problem.severity == "warning":
+            self._all.append(locate(self.file, document, problem))
+        elif self._room[problem.severity] >= 0:  # looking a place up costs a second reading of the document
             self._add(locate(self.file, document, problem))
 
     def _add(self, diagnostic: Diagnostic) -> None:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 Severity = Literal["error", "warning"]
+OF_OTHERS = frozenset({"M310", "M311", "M312", "M313", "M314"})
+"""What the manifests of others tried and may not do."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -44,6 +46,12 @@ class Diagnostic:
 def tidy(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
     """Sorted by place and without repeats: the order never depends on how the files were read."""
     return sorted(set(diagnostics))
+
+
+def foremost(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """What others may not do, then errors: who reads only the beginning, or gets no more of it, has that. Whoever tries
+    something can add as many harmless problems as it takes to hide it."""
+    return sorted(diagnostics, key=lambda d: (d.code not in OF_OTHERS, d.severity != "error"))
 
 
 def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:

@@ -27,13 +27,17 @@ def diagnostics_junit(
 ) -> str:
     """A case for each file that was read. `message`: why there is no more to tell than this, as a case of its own;
     `command`: what ran."""
-    by_file: dict[str, list[Diagnostic]] = {name: [] for name in files}
-    for d in found:
-        by_file.setdefault(d.source.file, []).append(d)
-    cases = [_file(name, by_file[name]) for name in sorted(by_file)]
+    cases = _files(found, files)
     if message:
         cases.append(Case("run", "error", message))
     return junit_xml(f"reconciler {command}", [Suite("manifests", cases or [Case("no manifest")])])
+
+
+def _files(found: Iterable[Diagnostic], files: Iterable[str] = ()) -> list[Case]:
+    by_file: dict[str, list[Diagnostic]] = {name: [] for name in files}
+    for d in found:
+        by_file.setdefault(d.source.file, []).append(d)
+    return [_file(name, by_file[name]) for name in sorted(by_file)]
 
 
 def _file(name: str, found: Sequence[Diagnostic]) -> Case:
@@ -46,7 +50,8 @@ def _file(name: str, found: Sequence[Diagnostic]) -> Case:
     return Case(name, "failure", f"line {first.source.line}: {first.code}: {bounded(first.message)}{more}", text)
 
 
-def plan_junit(plan: Plan, drift: bool = False) -> str:
+def plan_junit(plan: Plan, drift: bool = False, warnings: Sequence[Diagnostic] = ()) -> str:
+    """A file that has warnings is a case of its own, which passes."""
     names = sorted({*plan.catalogs, *(s.catalog for s in plan.steps), *(k.catalog for k in plan.left_out)})
     suites = [Suite(name, _catalog(plan, name, drift)) for name in names]
     general = [_finding(f, f.code) for f in plan.findings if f.key is None or f.key.catalog not in names]
@@ -54,6 +59,7 @@ def plan_junit(plan: Plan, drift: bool = False) -> str:
         by = "thresholds" if any(s.blocked_by == THRESHOLD for s in plan.steps) else "policy"
         general.append(Case(by, "failure", plan.refused, NOT_APPLIED))
     suites += [Suite("plan", general)] if general else []
+    suites += [Suite("manifests", _files(warnings))] if warnings else []
     return junit_xml("reconciler drift" if drift else "reconciler plan", suites or [Suite("plan", [Case("plan")])])
 
 

@@ -1,6 +1,7 @@
 """A plan as markdown, for a comment on a pull request.
 
-What could lose something and what is held back comes first and is the last to be cut: rows are put in the order of
+Warnings of what others may not do, and those that are about no place in a manifest, stand before all else. What could
+lose something and what is held back comes first and is the last to be cut: rows are put in the order of
 their rank over all catalogs, and the first that does not fit ends them. Details are folded.
 """
 
@@ -10,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from reconciler.core.text import plural
-from reconciler.model.diagnostic import Diagnostic
+from reconciler.model.diagnostic import OF_OTHERS, Diagnostic
 from reconciler.model.finding import Finding
 from reconciler.model.ident import ObjectKey, dotted
 from reconciler.model.plan import CatalogSummary, Plan, Step
@@ -21,6 +22,7 @@ from reconciler.render.markdown_parts import (
     WHY,
     Draft,
     Tally,
+    diagnostic_row,
     finding_row,
     fold,
     listed,
@@ -58,32 +60,43 @@ class _Row:
         return [s.action for s in self.steps]
 
 
-def plan_markdown(plan: Plan, title: str = NO_CHANGES, warnings: Sequence[Diagnostic] = (), limit: int = LIMIT) -> str:
-    return _PlanPage(plan, title, warnings, limit).text()
+def plan_markdown(
+    plan: Plan,
+    title: str = NO_CHANGES,
+    warnings: Sequence[Diagnostic] = (),
+    limit: int = LIMIT,
+    said: Sequence[str] = (),
+) -> str:
+    """`said`: warnings that are about no place in a manifest."""
+    return _PlanPage(plan, title, warnings, limit, said).text()
 
 
 class _PlanPage:
-    def __init__(self, plan: Plan, title: str, warnings: Sequence[Diagnostic], limit: int) -> None:
-        self._plan, self._warnings, self.owners = plan, warnings, plan.owners
+    def __init__(self, plan: Plan, title: str, warnings: Sequence[Diagnostic], limit: int, said: Sequence[str]) -> None:
+        self._plan, self._said, self.owners = plan, said, plan.owners
+        self._foremost = [d for d in warnings if d.code in OF_OTHERS]
+        self._warnings = [d for d in warnings if d.code not in OF_OTHERS]
         self._rows = _rows(plan.steps)
         self._refusing = [f for f in plan.findings if f.refuses]
         self._told = sorted((f for f in plan.findings if not f.refuses), key=lambda f: f.waiver is not None)
         self._draft = Draft(self._head(title), self._expected(), limit, _ADVICE)
         self._page = self._draft.page
         self._half = limit // 2
+        self._first = self._page.section(f"#### Warnings\n\n{DIAGNOSTICS_HEADER}", "\n")
         self._findings = self._page.section(POLICY_HEADER, "\n")
         names = sorted({*plan.catalogs, *(s.catalog for s in plan.steps)})
         self._catalogs = {name: _Sections(self._draft, name, self) for name in names}
         left = "were left out, because the run was asked for others"
         self._left_out = fold(self._page, f"{plural(len(plan.left_out), 'declared object')} {left}")
-        summary = plural(len(warnings), "warning")
-        self._problems = fold(self._page, summary)
+        more = "more " if self._foremost or said else ""
+        self._problems = fold(self._page, plural(len(self._warnings), f"{more}warning"), opened=True)
         self._problems.opening += DIAGNOSTICS_HEADER
 
     def text(self) -> str:
         """Filled by importance: this is the order in which things are cut, from the end."""
         urgent = [r for r in self._rows if r.rank <= _URGENT]
         others = [r for r in self._rows if r.rank > _URGENT]
+        self._put_foremost(self._half // 2)
         self._put_findings(self._refusing, self._half)
         for sections in self._catalogs.values():
             sections.put_problems()
@@ -126,10 +139,20 @@ class _PlanPage:
         for name in self._plan.catalogs:
             for (noun, _), keys in zip(_LISTS, self.lists_of(name), strict=True):
                 tally.expect(noun, ("" for _ in keys))
-        tally.expect("warning", (d.severity for d in self._warnings))
+        tally.expect("warning", (d.severity for d in (*self._foremost, *self._warnings)))
+        tally.expect("warning", ("warning" for _ in self._said))
         tally.expect("left-out object", ("" for _ in self._plan.left_out))
         tally.expect("object diff", ("" for r in self._rows if _has_details(r)))
         return tally
+
+    def _put_foremost(self, share: int) -> None:
+        """They take their share of the page at most: the steps are to be seen as well."""
+        least = self._page.left - share
+        lines = [diagnostic_row(d, "**warning**") for d in self._foremost]
+        lines += [row("**warning**", "", prose(text, LONGEST_MESSAGE), "") for text in self._said]
+        for line in lines:
+            if self._page.left < least or not self._draft.put(self._first, line, "warning", ("warning",)):
+                return
 
     def _put_rows(self, rows: Sequence[_Row]) -> bool:
         """False when they did not all fit: nothing that matters less may be shown then."""

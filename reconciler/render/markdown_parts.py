@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from reconciler.core.text import plural
-from reconciler.model.diagnostic import Diagnostic, Source
+from reconciler.model.diagnostic import Diagnostic, Source, foremost
 from reconciler.model.finding import Finding
 from reconciler.model.ident import ObjectKey, dotted
 from reconciler.render.bounded_page import Page, Section
@@ -113,19 +113,23 @@ def finding_row(f: Finding) -> str:
 DIAGNOSTICS_HEADER = header("", "where", "problem", "hint")
 
 
+def diagnostic_row(d: Diagnostic, word: str = "") -> str:
+    """`word`: in place of the severity."""
+    severity = word or ("**error**" if d.severity == "error" else "warning")
+    hint = prose(d.hint, WHY) if d.hint else ""
+    return row(f"{severity} {code(d.code)}", place(d.source), prose(d.message, WHY), hint)
+
+
 def put_diagnostics(draft: Draft, section: Section, found: Iterable[Diagnostic], noun: str) -> None:
     for d in found:
-        severity = "**error**" if d.severity == "error" else "warning"
-        hint = prose(d.hint, WHY) if d.hint else ""
-        line = row(f"{severity} {code(d.code)}", place(d.source), prose(d.message, WHY), hint)
-        if not draft.put(section, line, noun, (d.severity,)):
+        if not draft.put(section, diagnostic_row(d), noun, (d.severity,)):
             return
 
 
 def diagnostics_markdown(
     found: Sequence[Diagnostic], documents: int | None = None, message: str = "", limit: int = LIMIT
 ) -> str:
-    """Errors first. `message`: why there is nothing else to show."""
+    """What others may not do first, then errors. `message`: why there is nothing else to show."""
     errors = sum(1 for d in found if d.severity == "error")
     counts = [plural(errors, "error"), plural(len(found) - errors, "warning")]
     counts[:0] = [] if documents is None else [plural(documents, "document")]
@@ -135,7 +139,7 @@ def diagnostics_markdown(
     tally.expect("problem", (d.severity for d in found))
     draft = Draft(head, tally, limit, "All of them are in the output of `reconciler validate`.")
     table = draft.page.section(DIAGNOSTICS_HEADER, "\n")
-    put_diagnostics(draft, table, sorted(found, key=lambda d: d.severity != "error"), "problem")
+    put_diagnostics(draft, table, foremost(found), "problem")
     return draft.text()
 
 

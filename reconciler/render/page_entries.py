@@ -8,7 +8,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
-from reconciler.model.diagnostic import Source
+from reconciler.model.diagnostic import OF_OTHERS, Diagnostic, Source
 from reconciler.model.finding import Finding
 from reconciler.model.ident import ObjectKey, dotted
 from reconciler.model.plan import Json, Plan, Step
@@ -24,10 +24,10 @@ UNOWNED = "As declared, but without our mark"
 LEFT_OUT = "Declared, but not compared: this run was asked for others"
 
 
-def entries(plan: Plan) -> list[Entry]:
-    """Refusing findings, incomplete listings, what is held back, what destroys, what rewrites; the rest in the order of
+def entries(plan: Plan, warnings: Sequence[Diagnostic] = ()) -> list[Entry]:
+    """Warnings of what others may not do, refusing findings, incomplete listings, what is held back, what destroys, what rewrites; the rest in the order of
     the plan; then what is only told. `order` is the place without that preference."""
-    found = [*_found(plan)]
+    found = [*_found(plan), *((-1 if w.code in OF_OTHERS else 6, diagnostic_entry(w)) for w in warnings)]
     for order, (_, entry) in enumerate(found):
         entry["order"] = order
     return [entry for _, entry in sorted(found, key=lambda ranked: ranked[0])]
@@ -57,6 +57,21 @@ def _found(plan: Plan) -> Iterator[tuple[int, Entry]]:
                 else f"as declared, and owned by {owner}: --take-over {shlex.quote(owner)} takes it"
             )
             yield 7, _told(kind, k.catalog, dotted(k.ident), why, k.kind)
+
+
+def diagnostic_entry(one: Diagnostic) -> Entry:
+    error = one.severity == "error"
+    return {
+        "kind": "diagnostic",
+        "code": one.code,
+        "symbol": "!" if error else "i",
+        "style": "blocked" if error else "told",
+        "catalog": "",
+        "name": _text(str(one.source)),
+        "type": one.severity,
+        "severity": one.severity,
+        "reason": _text(f"{one.message}; {one.hint}" if one.hint else one.message),
+    }
 
 
 def _rank(step: Step) -> int:

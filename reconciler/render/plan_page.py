@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from urllib.parse import urlencode
 
+from reconciler.model.diagnostic import Diagnostic
 from reconciler.model.plan import Plan
 from reconciler.render.graph_svg import drawing
 from reconciler.render.page_entries import entries
@@ -17,9 +19,9 @@ PICTURE = 150
 _CATALOGS = 12
 
 
-def plan_page(plan: Plan, title: str = NO_CHANGES) -> str:
+def plan_page(plan: Plan, title: str = NO_CHANGES, warnings: Sequence[Diagnostic] = ()) -> str:
     heading = "Drift" if title == DRIFT else "Plan"
-    return page(heading, plan.plan_id, _header(plan, title), _picture(plan), entries(plan))
+    return page(heading, plan.plan_id, _header(plan, title), _picture(plan), entries(plan, warnings))
 
 
 def _header(plan: Plan, title: str) -> str:

@@ -6,9 +6,10 @@ import io
 import json
 import re
 import threading
+import time
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -25,13 +26,16 @@ MERGED = "0123456789abcdef0123456789abcdef01234567"
 
 @dataclass
 class Fault:
-    """For the next `times` requests of the method. `lands`: the work is done all the same, and the answer is lost."""
+    """For the next `times` requests of the method. `lands`: the work is done all the same, and the answer is lost.
+    `content`: what is answered; `hangs`: seconds without an answer."""
 
     method: str
     status: int
     headers: dict[str, str] = field(default_factory=dict)
     times: int = 1
     lands: bool = False
+    content: bytes | None = None
+    hangs: float = 0
 
 
 @dataclass
@@ -42,7 +46,12 @@ class StandIn:
     runs: dict[int, dict[str, Any]] = field(default_factory=dict)
     pulls: list[dict[str, Any]] = field(
         default_factory=lambda: [
-            {"number": 7, "merged_at": "2026-01-02T00:00:00Z", "head": {"sha": HEAD}, "base": {"ref": "main"}}
+            {
+                "number": 7,
+                "merged_at": "2026-01-02T00:00:00Z",
+                "head": {"sha": HEAD, "repo": {"id": 1}},
+                "base": {"ref": "main", "repo": {"id": 1}},
+            }
         ]
     )
     """Those that brought the commit `MERGED`."""
@@ -98,7 +107,10 @@ class _Handler(BaseHTTPRequestHandler):
             fault.times -= 1
             if fault.lands:
                 self._work(method, sent)
-            self._reply(fault.status, {"message": f"fault {fault.status}"}, fault.headers)
+            time.sleep(fault.hangs)
+            content = fault.content if fault.content is not None else {"message": f"fault {fault.status}"}
+            with suppress(OSError):  # Nobody waits that long.
+                self._reply(fault.status, content, fault.headers)
             return
         self._reply(*self._work(method, sent))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -45,7 +46,8 @@ def test_manifests_that_nobody_planned_are_not_applied(planned: Job, github: Sta
     after = merged(planned)
     assert after.use(**APPLY) == 4
     assert "no pull request was planned with these manifests" in after.log
-    assert "open a pull request" in after.summary
+    assert "a pull request from a branch of this repository" in after.summary
+    assert "a.other" in after.summary, "what was not applied"
     assert not (workspace / "lake").exists()
     assert after.use(**APPLY, reviewed="false") == 0, after.log
 
@@ -76,6 +78,7 @@ def test_what_changed_since_the_review_is_not_applied(job: Job, github: StandIn,
     assert "the reviewed plan" in after.summary
     assert "plan and review again" in after.summary
     assert not (workspace / "lake").exists()
+    assert merged(job).use(**APPLY, reviewed=named_in(after)) == 0
 
 
 FORGED = {
@@ -108,14 +111,25 @@ def test_the_reviewed_plan_is_found_behind_a_forged_one(planned: Job, github: St
     assert merged(planned).use(**APPLY) == 0
 
 
-@pytest.mark.parametrize("pull", [{"merged_at": None}, {"base": {"ref": "other"}}, {"head": {"sha": "f" * 40}}])
+MAIN, OWN = {"ref": "main", "repo": {"id": 1}}, {"id": 1}
+
+
+@pytest.mark.parametrize(
+    ("pull", "why"),
+    [
+        ({"merged_at": None}, "none brought it to main; it was pushed"),
+        ({"base": {**MAIN, "ref": "other"}}, "none brought it to main; it was pushed"),
+        ({"head": {"sha": "f" * 40, "repo": OWN}}, "the manifests have changed since, or it has expired"),
+    ],
+)
 def test_a_plan_of_a_pull_request_that_was_not_merged_is_not_taken(
-    planned: Job, github: StandIn, workspace: Path, pull: dict[str, object]
+    planned: Job, github: StandIn, workspace: Path, pull: dict[str, object], why: str
 ) -> None:
     github.pulls[0].update(pull)
     after = merged(planned)
     assert after.use(**APPLY) == 4
     assert "merged with this commit" in after.log
+    assert why in after.log
     assert not (workspace / "lake").exists()
 
 
@@ -141,3 +155,78 @@ def test_no_plan_of_another_kind_is_taken(planned: Job, github: StandIn, workspa
     assert after.use(**APPLY) == 4
     assert not (workspace / "lake").exists()
     assert "::error title=reconciler::" in after.log
+
+
+def named_in(job: Job) -> str:
+    (found,) = set(re.findall(r"`reviewed: (sha256:[0-9a-f]{64})`", job.log))
+    return str(found)
+
+
+def fork(github: StandIn, repository: object) -> None:
+    """The pull request is from there. GitHub gave its run no secrets, so nothing was planned."""
+    github.pulls[0]["head"]["repo"] = repository
+    github.artifacts.clear()
+
+
+@pytest.mark.parametrize("repository", [{"id": 2}, None], ids=["there", "gone"])
+def test_what_a_fork_brought_is_applied_when_somebody_names_the_plan(
+    job: Job, github: StandIn, workspace: Path, repository: object
+) -> None:
+    fork(github, repository)
+    after = merged(job)
+    assert after.use(**APPLY) == 4
+    assert "#7 is from a fork, and a fork gets no plan" in after.log
+    assert "a.t" in after.summary, "the plan is there to be looked at"
+    assert not (workspace / "lake").exists()
+    by_hand = merged(job)
+    by_hand.event_name = "workflow_dispatch"
+    assert by_hand.use(**APPLY, reviewed=named_in(after)) == 0, by_hand.log
+    assert "Applied: 3 done" in by_hand.summary
+
+
+def test_a_plan_that_somebody_named_is_that_plan_or_none(job: Job, github: StandIn, workspace: Path) -> None:
+    fork(github, {"id": 2})
+    after = merged(job)
+    assert after.use(**APPLY) == 4
+    seen = named_in(after)
+    write(workspace / "manifests", namespace("a"), table("a", "t"), table("a", "other"), name="tables.yaml")
+    again = merged(job)
+    assert again.use(**APPLY, reviewed=seen) == 4
+    assert f"the plan is no longer {seen}" in again.log
+    assert named_in(again) != seen
+    assert not (workspace / "lake").exists()
+    assert github.writes() == []
+    for wrong in (seen[:-1], "yes", seen.removeprefix("sha256:"), "sha256:"):
+        again = merged(job)
+        assert again.use(**APPLY, reviewed=wrong) == 1
+        assert "$ reconciler" not in again.log
+
+
+def test_a_branch_with_the_commit_of_the_fork_gets_the_plan(planned: Job, github: StandIn) -> None:
+    """A maintainer pushed it and opened a pull request of it; the one that is merged is that of the fork."""
+    github.pulls[0]["head"]["repo"] = {"id": 2}
+    assert merged(planned).use(**APPLY) == 0
+
+
+def test_a_plan_made_for_a_fork_with_secrets_is_not_taken(planned: Job, github: StandIn) -> None:
+    """`pull_request_target`: strangers' files lay beside what kept it."""
+    fork_run = next(iter(github.runs.values()))
+    fork_run["event"] = "pull_request_target"
+    assert merged(planned).use(**APPLY) == 4
+
+
+POLICY = """---
+apiVersion: reconciler.lance/v1
+kind: Policy
+metadata: {name: house}
+spec: {rules: [{rule: naming, namespace: "[A-Z].*"}]}
+"""
+
+
+def test_a_plan_that_a_policy_refuses_is_not_applied(job: Job, workspace: Path) -> None:
+    write(workspace / "manifests", POLICY, name="policy.yaml")
+    after = merged(job)
+    assert after.use(**APPLY, reviewed="false") == 3
+    assert "Refused, nothing was applied: exit code 3" in after.summary
+    assert "Refused: policy: " in after.summary
+    assert not (workspace / "lake").exists()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 from action_runs import BASE, ROOT, SECRET, Job
-from cli.cli_runs import namespace, table, write
+from cli.cli_runs import catalog, namespace, table, write
 from github_stand_in import BOT, TOKEN, Fault, StandIn
 
 pytestmark = pytest.mark.slow
@@ -95,9 +95,67 @@ def test_no_plan_is_a_comment_too(job: Job, github: StandIn, workspace: Path) ->
     write(workspace / "manifests", namespace("a", spec="{protct: true}"), name="tables.yaml")
     assert job.use(**PLAN) == 1
     (made,) = github.comments
-    assert "manifests/tables.yaml:5:8: error[M203]" in made["body"]
+    assert made["body"].startswith(f"{MARKER}\n### No plan: exit code 1\n\n### 1 error, 0 warnings\n")
+    assert made["body"].count("**error** `M203` | `manifests/tables.yaml:5`") == 1
+    assert job.outputs["run"]["changes"] == "false"
     assert github.artifacts == []
     assert job.ran == ["Run", "Comment", "Result"]
+
+
+def test_no_document_is_a_comment_too(job: Job, github: StandIn) -> None:
+    assert job.use(**PLAN, args="--no-such-flag") == 1
+    (made,) = github.comments
+    assert made["body"].startswith(f"{MARKER}\n### No plan: exit code 1\n\n```text\n")
+    assert "--no-such-flag" in made["body"]
+
+
+POLICY = """---
+apiVersion: reconciler.lance/v1
+kind: Policy
+metadata: {name: house}
+spec: {rules: [{rule: naming, namespace: "[A-Z].*"}]}
+"""
+
+
+def test_a_plan_that_a_policy_refuses_says_so(job: Job, github: StandIn, workspace: Path) -> None:
+    write(workspace / BASE / "manifests", POLICY, name="policy.yaml")
+    assert job.use(**PLAN) == 3
+    (made,) = github.comments
+    assert made["body"].startswith(f"{MARKER}\n### Plan: 2 to create, 0 to update, 0 to delete, 0 blocked.\n")
+    assert "**Refused:** policy:" in made["body"]
+    assert "No plan" not in made["body"] + job.summary
+    assert job.outputs["run"]["changes"] == "true"
+    assert job.ran == ["Run", "Comment", "Keep", "Result"]
+
+
+DEFAULTS = """\
+apiVersion: reconciler.lance/v1
+kind: Defaults
+metadata: {catalog: lake, name: d%d}
+spec: {match: ["nowhere%d.*"], properties: {x: y}}
+"""
+
+
+def test_no_filler_hides_a_changed_catalog(job: Job, github: StandIn, workspace: Path) -> None:
+    """Of a plan that does not fit, with more warnings than a comment holds."""
+    moved = catalog(path="./elsewhere", storage__token="${env:CATALOG_TOKEN}")
+    tables = [namespace("a"), *(table("a", f"{'t' * 40}{i}") for i in range(1500))]
+    write(workspace / "manifests", moved, *tables, name="tables.yaml")
+    (workspace / "manifests" / "lake.yaml").unlink()
+    for i in range(90):
+        write(workspace / "manifests", DEFAULTS % (i, i), name=f"{'f' * 100}{i}.yaml")
+    assert job.use(**PLAN) == 0, job.log
+    (made,) = github.comments
+    body = made["body"]
+    assert len(body) <= 65_000
+    assert body.count("`M312`") == 1
+    assert body.index("`M312`") < body.index("#### Catalog")
+    assert "**90 of 91 warnings not shown**: 90 warning<br>" in body
+    assert body.count("<details") == body.count("</details>")
+    assert body.endswith(
+        "<sub>For commit 5f0c6a2d9b1e, by [this run](https://github.example/acme/lake/actions/runs/99).</sub>\n"
+    )
+    assert job.summary.count("`M312`") == 1
 
 
 @pytest.mark.parametrize(

@@ -141,5 +141,5 @@ def test_values_that_a_plan_shows(job: Job, github: StandIn, attacker: Attacker,
     assert IN_A_FILE in control.out + control.err
     assert job.use(**PLAN) == 1
     body = github.comments[0]["body"]
-    assert [body.count(f"[{code}]") for code in ("M310", "M311", "M313", "M314")] == [3, 1, 1, 1], body
+    assert [body.count(f"`{code}`") for code in ("M310", "M311", "M313", "M314")] == [3, 1, 1, 1], body
     check_nothing_left(job, github, attacker)

@@ -209,3 +209,28 @@ def test_a_rule_in_sarif_says_what_explain_says(tmp_path: Path, words: list[str]
     assert rule["shortDescription"]["text"] == "Name that does not fit the naming pattern"
     assert known["fix"] in rule["help"]["text"]
     assert known["means"] in rule["help"]["text"]
+
+
+@pytest.mark.parametrize("how", ["markdown", "html", "sarif", "junit"])
+def test_that_a_catalog_is_not_used_is_in_every_document(tmp_path: Path, how: str) -> None:
+    """Also when nothing else is to be told: whoever opens the artifact sees no log."""
+    (tmp_path / "base").mkdir()
+    write(tmp_path / "base", catalog())
+    write(tmp_path, catalog(path="./elsewhere"))
+    run = reconciler(tmp_path, "plan", "m.yaml", "--catalogs-from", "base", "--format", how)
+    assert run.code == 0
+    assert "M312" in run.out
+    if how == "markdown":
+        assert run.out.startswith("### No changes. The live catalogs match the manifests.\n\n#### Warnings\n\n|")
+        assert run.out.count("M312") == 1
+
+
+def test_that_a_file_holds_secrets_is_in_the_document(tmp_path: Path) -> None:
+    secret = "CANARY-of-a-catalog-7"
+    write(tmp_path, catalog(storage__token="${env:TOKEN}"), namespace("a", spec=f"{{properties: {{x: {secret}}}}}"))
+    words = ("plan", "m.yaml", "-o", "p.json", "--format", "markdown")
+    run = reconciler(tmp_path, *words, env={"TOKEN": secret})
+    assert run.code == 0
+    assert "hold secrets of this run" in run.err
+    assert "hold secrets of this run" in run.out
+    assert secret not in run.out

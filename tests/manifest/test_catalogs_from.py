@@ -370,3 +370,13 @@ def test_defaults_for_a_catalog_that_is_only_there(folder: Path) -> None:
     assert found.desired.tables["lake"]["t",].properties == {"a": "b"}
     put(folder, "pr/all.yaml", table("t"), DEFAULTS % "lkae")
     assert codes(read(folder)) == ["M402"]
+
+
+def test_no_number_of_other_warnings_hides_it(folder: Path) -> None:
+    """Of each file only so many are told."""
+    nested = "schema: [{name: s, type: 'struct<x: int64>'}]\nindexes: [{column: s.x, type: btree}]\n"
+    tables = [table(f"t{i}", nested) for i in range(150)]
+    put(folder, "pr/all.yaml", *tables, SECRET.replace("./lake", "s3://elsewhere"))
+    told = codes(read(folder))
+    assert told.count("M427") == 100
+    assert told.count("M312") == 1

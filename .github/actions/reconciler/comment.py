@@ -12,23 +12,36 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from github_api import ApiError, GitHub
-from workflow import warning
+from github_api import ApiError, GitHub, reading
+from workflow import fitted, warning
 
 MAX_CHARACTERS = 65_000
 """GitHub takes 65,536."""
 TRIES = 4
 LONGEST_WAIT = 60
-CUT = "\n\nThe rest was cut: see the summary of the job.\n"
 
 
 def marker(name: str) -> str:
     return f"<!-- reconciler:{name} -->"
 
 
+def footer() -> str:
+    env = os.environ
+    link = f"{env.get('GITHUB_SERVER_URL')}/{env.get('GITHUB_REPOSITORY')}/actions/runs/{env.get('GITHUB_RUN_ID')}"
+    commit = env.get("R_COMMIT") or env.get("GITHUB_SHA", "")
+    return f"\n<sub>For commit {commit[:12]}, by [this run]({link}).</sub>\n"
+
+
+def length(text: str) -> int:
+    """UTF-16 units: the strictest of the ways to count characters."""
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
 def body(name: str, text: str) -> str:
-    whole = f"{marker(name)}\n{text}"
-    return whole if len(whole) <= MAX_CHARACTERS else whole[: MAX_CHARACTERS - len(CUT)] + CUT
+    """What does not fit is cut from the text: whose comment it is and what it is for are always there."""
+    begin, end = f"{marker(name)}\n", footer()
+    room = MAX_CHARACTERS - length(begin) - length(end)
+    return begin + fitted(text, room, length, "see the summary of the job") + end
 
 
 def ours(github: GitHub, number: str, name: str, author: str) -> int | None:
@@ -44,11 +57,10 @@ def write(github: GitHub, number: str, name: str, author: str, text: str) -> Non
     """Looks anew at each try: an attempt without an answer may have made the comment."""
     for tried in range(1, TRIES + 1):
         try:
-            found = ours(github, number, name, author)
-            if found is None:
-                github.send("POST", f"issues/{number}/comments", {"body": body(name, text)})
-            else:
-                github.send("PATCH", f"issues/comments/{found}", {"body": body(name, text)})
+            with reading():
+                found = ours(github, number, name, author)
+                how = ("POST", f"issues/{number}/comments") if found is None else ("PATCH", f"issues/comments/{found}")
+                int(github.send(*how, {"body": body(name, text)})["id"])
             return
         except ApiError as error:
             if error.wait is None or error.wait > LONGEST_WAIT or tried == TRIES:

@@ -6,6 +6,7 @@ import json
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from http.client import HTTPException
 from typing import Any, NoReturn
@@ -14,6 +15,7 @@ TIMEOUT = 30
 PER_PAGE = 100
 MAX_PAGES = 100
 MAX_BYTES = 256 << 20
+LONGEST_MESSAGE = 500
 
 
 class ApiError(Exception):
@@ -23,6 +25,15 @@ class ApiError(Exception):
         super().__init__(message)
         self.status = status
         self.wait = wait
+
+
+@contextmanager
+def reading() -> Iterator[None]:
+    """An answer of another shape than GitHub's is told as one, wherever in it that is noticed."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise ApiError(f"an answer that is not GitHub's ({type(error).__name__})") from error
 
 
 class _Stay(urllib.request.HTTPRedirectHandler):
@@ -40,17 +51,19 @@ class GitHub:
     token: str
 
     def get(self, path: str) -> Any:
-        return json.loads(self._send("GET", path))
+        return _json(self._send("GET", path))
 
     def send(self, method: str, path: str, body: dict[str, Any]) -> Any:
-        return json.loads(self._send(method, path, json.dumps(body).encode()))
+        return _json(self._send(method, path, json.dumps(body).encode()))
 
     def pages(self, path: str, key: str | None = None) -> Iterator[dict[str, Any]]:
-        """All items of a list, of which a page is what it says or what stands under `key`."""
+        """All items of a list, of which a page is what it says or what stands under `key`. For use under `reading`."""
         for page in range(1, MAX_PAGES + 1):
             mark = "&" if "?" in path else "?"
             found = self.get(f"{path}{mark}per_page={PER_PAGE}&page={page}")
             items = found if key is None else found[key]
+            if not isinstance(items, list):
+                raise TypeError("not a list")
             yield from items
             if len(items) < PER_PAGE:
                 return
@@ -86,6 +99,16 @@ class GitHub:
             _refused(error)
         except (OSError, HTTPException) as error:
             raise ApiError(f"no answer: {error}", wait=2) from error
+        except ValueError as error:  # An address or a header that cannot be; the message may quote the token.
+            raise ApiError(f"no answer: {type(error).__name__}") from error
+
+
+def _json(data: bytes) -> Any:
+    """A page of a proxy, or that of a maintenance, comes as 200 too, and passes."""
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise ApiError("an answer that is not JSON", wait=2) from error
 
 
 def _opener() -> urllib.request.OpenerDirector:
@@ -95,12 +118,12 @@ def _opener() -> urllib.request.OpenerDirector:
 def _refused(error: urllib.error.HTTPError) -> NoReturn:
     """A limit of the rate comes as 429, or as 403 with a header that says when it ends."""
     try:
-        message = str(json.loads(error.read(1 << 16))["message"])
-    except (ValueError, KeyError, TypeError, OSError):
+        message = str(json.loads(error.read(1 << 16))["message"])[:LONGEST_MESSAGE]
+    except (ValueError, LookupError, TypeError, RecursionError, OSError, HTTPException):
         message = error.reason
     after = error.headers.get("Retry-After", "")
     limited = error.code == 429 or (error.code == 403 and (after or error.headers.get("X-RateLimit-Remaining") == "0"))
     wait = None
     if limited or error.code >= 500:
-        wait = float(after) if after.isdigit() else 2.0
+        wait = float(after) if after.isascii() and after.isdigit() else 2.0
     raise ApiError(f"{error.code} {message}", error.code, wait) from error

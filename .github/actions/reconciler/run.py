@@ -10,25 +10,26 @@ import shutil
 import subprocess
 import sys
 import threading
+from collections.abc import Mapping
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from github_api import ApiError, GitHub
-from reviewed_plan import Merged, artifact_name, fetch
-from workflow import annotation, error, fenced, no_commands, output, summary
+from reviewed_plan import Merged, NotPlanned, artifact_name, fetch
+from workflow import LONGEST, annotation, error, fenced, no_commands, output, summary
 
-OK, ERROR, CHANGES, STALE = 0, 1, 2, 4
+OK, ERROR, CHANGES, REFUSED, STALE = 0, 1, 2, 3, 4
 STRANGERS = ("pull_request", "pull_request_target", "pull_request_review", "workflow_run", "issue_comment")
 """Events behind which the manifests may be somebody else's."""
-
-
+LONGEST_IN_COMMENT = 20_000
+"""Characters of what the program said."""
 INPUTS = frozenset(
     f"R_{name}"
     for name in (
         *("PYTHON", "PROGRAM", "COMMAND", "PATHS", "CATALOGS_FROM", "ENV_ALLOW", "FILE_ROOT", "ENV", "ARGS"),
-        *("APPLY_ARGS", "NAME", "REVIEWED", "PLAN_WORKFLOW", "COMMIT", "TOKEN"),
+        *("APPLY_ARGS", "NAME", "REVIEWED", "PLAN_WORKFLOW", "TOKEN"),
     )
 )
 """The variables of the step that runs this."""
@@ -127,56 +128,64 @@ def name() -> str:
     return found
 
 
-def failed(title: str, code: int, text: str) -> str:
-    return f"### {title}: exit code {code}\n\n{fenced(text or 'see the log')}"
+def failed(title: str, code: int, text: str, longest: int = LONGEST) -> str:
+    return f"### {title}: exit code {code}\n\n{fenced(text.strip() or 'see the log', longest)}"
 
 
-def footer() -> str:
-    env = os.environ
-    link = f"{env.get('GITHUB_SERVER_URL')}/{env.get('GITHUB_REPOSITORY')}/actions/runs/{env.get('GITHUB_RUN_ID')}"
-    commit = given("COMMIT") or env.get("GITHUB_SHA", "")
-    return f"\n<sub>For commit {commit[:12]}, by [this run]({link}).</sub>\n"
+def planned(code: int, file: Path) -> dict[str, Any] | None:
+    """The plan in the file, also one that a policy refuses; None when the run failed."""
+    if code not in (OK, CHANGES, REFUSED) or not file.exists():
+        return None
+    made: dict[str, Any] = json.loads(file.read_bytes())
+    return made
 
 
 def plan() -> int:
+    """The document on stdout has the warnings, whether the plan is refused and why, or why there is none; stderr is in
+    the log, and shown when there is no document."""
     target = folder() / "plan.json"
     target.unlink(missing_ok=True)
     words = ["plan", *paths(), *reading(), *lines("ARGS"), "--format", "markdown", "--detailed-exitcode"]
-    code, shown, problems = run(*words, "-o", str(target))
-    good = code in (OK, CHANGES)
-    text = shown if good else shown + failed("No plan", code, problems)
-    if good and problems.strip():
-        text += f"\n<details open><summary>Warnings</summary>\n\n{fenced(problems)}\n</details>\n"
+    code, text, problems = run(*words, "-o", str(target))
+    made = planned(code, target)
+    if made is None:
+        said = failed("No plan", code, problems, LONGEST_IN_COMMENT)
+        text = f"### No plan: exit code {code}\n\n{text}" if text else said
     summary(text)
     markdown = folder() / "plan.md"
-    markdown.write_text(text + footer(), "utf-8", errors="replace")
-    output(markdown=str(markdown), changes="true" if code == CHANGES else "false")
-    if target.exists():
-        digest = json.loads(target.read_bytes())["manifests_digest"]
-        output(files=str(target), artifact=artifact_name(name(), digest))
-    return OK if good else code
+    markdown.write_text(text, "utf-8", errors="replace")
+    output(markdown=str(markdown), changes="true" if made and made["steps"] else "false")
+    if made is not None:
+        output(files=str(target), artifact=artifact_name(name(), made["manifests_digest"]))
+    return OK if code == CHANGES else code
 
 
 def apply() -> int:
-    """The plan is made here, of what was merged. It is applied when the one that was reviewed has all its steps."""
+    """The plan is made here, of what was merged. It is applied when the one that was reviewed has all its steps, or
+    when it is the very plan that somebody looked at and named."""
+    wanted = review()
     now = folder() / "now.json"
+    now.unlink(missing_ok=True)
     words = ["plan", *paths(), *reading(), *lines("ARGS"), "--detailed-exitcode", "-o", str(now)]
     code, shown, problems = run(*words)
     if code == OK:
         summary(fenced(shown))
         return OK
-    if code != CHANGES:
+    made = planned(code, now)
+    if made is None:
         summary(failed("No plan, nothing was applied", code, problems))
         return code
-    reviewed = []
-    if given("REVIEWED") != "false":
-        file = _reviewed(json.loads(now.read_bytes())["manifests_digest"])
-        if file is None:
-            return STALE
-        reviewed = ["--reviewed", str(file)]
+    if code == REFUSED:
+        summary(failed("Refused, nothing was applied", code, shown))
+        return code
+    reviewed = approved(wanted, made, shown)
+    if reviewed is None:
+        return STALE
     files = ["--report", str(folder() / "report.json"), "--journal", str(folder() / "journal.jsonl")]
-    code, shown, problems = run("apply", "--plan", str(now), *reviewed, "--yes", *files, *lines("APPLY_ARGS"))
-    summary(fenced(shown) if code == OK else failed("Apply", code, shown + problems))
+    code, said, problems = run("apply", "--plan", str(now), *reviewed, "--yes", *files, *lines("APPLY_ARGS"))
+    summary(fenced(said) if code == OK else failed("Apply", code, said + problems))
+    if code == STALE and reviewed:
+        not_seen("the reviewed plan does not cover this run, or somebody is changing a catalog", made, shown)
     run_id = f"{os.environ.get('GITHUB_RUN_ID', '0')}-{os.environ.get('GITHUB_RUN_ATTEMPT', '1')}"
     output(files=str(folder()), artifact=f"reconciler-report-{name()}-{run_id}")
     return code
@@ -189,25 +198,51 @@ def merged() -> Merged:
     return Merged(os.environ["GITHUB_SHA"], os.environ["GITHUB_REF_NAME"], workflow)
 
 
-def _reviewed(digest: str) -> Path | None:
-    """None when there is none, and says so."""
+def review() -> str:
+    """`true`, `false`, or the id of a plan."""
+    found = given("REVIEWED") or "true"
+    if found not in ("true", "false") and not re.fullmatch("sha256:[0-9a-f]{64}", found):
+        raise BadInput("the input `reviewed` is true, false, or the id of a plan: sha256: and 64 digits")
+    return found
+
+
+def approved(wanted: str, made: Mapping[str, Any], shown: str) -> list[str] | None:
+    """By which flags `apply` holds the plan against the one that was reviewed. None when nobody saw it: then it is
+    shown, and what to do is said. The id of a plan is the digest of all of it, so no other one passes for it."""
+    if wanted == "true":
+        problem, file = _reviewed(made["manifests_digest"])
+        if file is not None:
+            return ["--reviewed", str(file)]
+    elif wanted in ("false", made["plan_id"]):
+        return []
+    else:
+        problem = f"the plan is no longer {wanted}: a catalog or the manifests have changed since"
+    not_seen(f"{problem}. Nothing was applied", made, shown)
+    return None
+
+
+def not_seen(problem: str, made: Mapping[str, Any], shown: str) -> None:
+    hint = (
+        "Look at the plan of this run; to have it applied, run this by hand with "
+        f"`reviewed: {made['plan_id']}`, or merge a pull request from a branch of this repository that is up to date."
+    )
+    error(f"{problem}. {hint}")
+    summary(f"### Not applied\n\n{fenced(problem)}\n{hint}\n\n{fenced(shown)}")
+
+
+def _reviewed(digest: str) -> tuple[str, Path | None]:
+    """The plan of the pull request, or why there is none."""
     wanted = artifact_name(name(), digest)
     file = folder() / "reviewed.json"
     github = GitHub(os.environ["GITHUB_API_URL"], os.environ["GITHUB_REPOSITORY"], os.environ["R_TOKEN"])
     try:
-        if fetch(github, wanted, merged(), file):
-            return file
-        problem = f"no pull request was planned with these manifests and merged with this commit (artifact {wanted})"
+        fetch(github, wanted, merged(), file)
+    except NotPlanned as why:
+        return f"no pull request was planned with these manifests and merged with this commit: {why}", None
     except ApiError as failure:
         rights = "; the job needs `actions: read` and `pull-requests: read`" if failure.status in (403, 404) else ""
-        problem = f"the reviewed plan {wanted} cannot be had: {failure}{rights}"
-    hint = (
-        "Nothing was applied. Somebody changed the manifests after the last plan, or the artifact has expired: open a "
-        "pull request that is up to date with the branch, or run this with `reviewed: false` after looking at the plan."
-    )
-    error(f"{problem}. {hint}")
-    summary(f"### Not applied\n\n{fenced(problem)}\n{hint}\n")
-    return None
+        return f"the reviewed plan {wanted} cannot be had: {failure}{rights}", None
+    return "", file
 
 
 def validate() -> int:
