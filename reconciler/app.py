@@ -168,6 +168,7 @@ def planned(
             data_plane=lacking(request.spark),
             environment=environment_of(request.reading),
             today=request.options.today or today(),
+            opened={name: c.capabilities for name, c in at.catalogs.items()},
         )
         return make_plan(public, snapshots, capabilities, options)
     except PlanError as error:

@@ -9,6 +9,7 @@ from typing import Any
 
 from reconciler.core.patterns import problem_with
 from reconciler.core.policy import breaches, objects_of
+from reconciler.core.policy_places import Whereabouts
 from reconciler.manifest.nearest import nearest
 from reconciler.manifest.problem import Path, Problem
 from reconciler.manifest.registry import Registry
@@ -119,6 +120,6 @@ def _useless_waivers(registry: Registry, desired: Desired, capabilities_of: Capa
 def _broken(desired: Desired, capabilities: dict[str, Capabilities]) -> Iterator[tuple[ObjectKey, str]]:
     """In whatever environment."""
     objects = objects_of(desired, {*desired.namespaces, *desired.tables})
-    for breach in breaches(desired, objects, capabilities, environment=None, anywhere=True):
+    for breach in breaches(desired, objects, Whereabouts(desired, capabilities), environment=None, anywhere=True):
         if breach.key is not None:
             yield breach.key, breach.rule.code
