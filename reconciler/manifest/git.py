@@ -115,8 +115,8 @@ class Repository:
         return [name for name, is_link in found if is_link and name in names]  # It lists what is beside them too.
 
     def differences(self, commit: str, paths: Sequence[str]) -> Iterator[Difference]:
-        """Files of which the working tree may have another content than the commit. Raises GitError for a submodule that
-        was there then: what it declared is gone, and no blob of this repository says what that was."""
+        """Files of which the working tree may have another content than the commit. Raises GitError for a submodule
+        that was there then: what it declared is gone, and no blob of this repository says what that was."""
         fields = iter(_fields(self._asked("diff-index", *_RAW, commit, "--", *paths)))
         for entry in fields:
             old, new, before, *_ = _text(entry).lstrip(":").split(" ")
