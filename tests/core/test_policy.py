@@ -11,6 +11,7 @@ from manifest.support import CATALOG, codes, load_text, namespace, places, table
 from reconciler.catalog import registry
 from reconciler.core.policy import judge_manifests
 from reconciler.core.policy_waivers import as_of
+from reconciler.manifest.load import load
 from reconciler.manifest.policy_rules import known_rules
 from reconciler.manifest.schema_files import schema
 from reconciler.model.desired import CatalogSpec
@@ -321,6 +322,42 @@ WRONG = {
 @pytest.mark.parametrize("code", WRONG)
 def test_what_is_wrong_with_a_policy_or_a_waiver(tmp_path: Path, code: str) -> None:
     assert code in codes(load_text(tmp_path, CATALOG, *WRONG[code]))
+
+
+@pytest.mark.parametrize(
+    ("reach", "told"),
+    [
+        ("match: ['m.**']", ["m.**"]),
+        ("match: ['n.*', 'm.*']", ["m.*"]),
+        ("match: ['n.*'], catalogs: [pond]", ["n.*"]),
+        ("match: ['n.**', n, '*.t']", []),
+        ("match: ['m.**'], severity: off", []),
+        ("match: ['m.**'], catalogs: [empty]", []),
+        ("environments: [prd]", []),  # There are no overlays.
+    ],
+)
+def test_a_glob_that_matches_nothing_is_told(tmp_path: Path, reach: str, told: list[str]) -> None:
+    """A misspelt name would switch a rule off without a word."""
+    others = [CATALOG.replace("name: lake", f"name: {n}").replace("./lake", n) for n in ("pond", "empty")]
+    other = namespace("p").replace("catalog: lake", "catalog: pond")
+    loaded = load_text(
+        tmp_path, CATALOG, *others, other, NS, table("n, t"), policy(f"{{rule: naming, table: t, {reach}}}")
+    )
+    found_ = [(d.code, d.severity, d.message.partition(":")[0]) for d in loaded.diagnostics]
+    assert found_ == [("M546", "warning", f"no declared object matches {glob}") for glob in told]
+    alone = load_text(tmp_path, CATALOG, policy("{rule: naming, table: t, match: ['m.*']}"))
+    assert alone.diagnostics == [], "policies alone"
+
+
+def test_an_environment_without_an_overlay_is_told(tmp_path: Path) -> None:
+    overlay = tmp_path / "overlays" / "prod"
+    overlay.mkdir(parents=True)
+    rule = "{rule: naming, table: t, environments: [prd, prod]}"
+    assert load_text(tmp_path, CATALOG, NS, table("n, t"), policy(rule)).diagnostics == [], "a file, no overlays"
+    (told,) = load([str(tmp_path)]).diagnostics
+    assert (told.code, told.severity, told.hint) == ("M547", "warning", "did you mean prod?")
+    assert "overlays/prd" in told.message
+    assert told.source.column is not None
 
 
 def test_hints_name_what_was_meant(tmp_path: Path) -> None:
