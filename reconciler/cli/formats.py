@@ -12,6 +12,7 @@ from reconciler.cli.arguments import DOCUMENTS, PLAN_DOCUMENTS
 from reconciler.cli.output import Output
 from reconciler.model.desired import Desired
 from reconciler.model.diagnostic import Diagnostic
+from reconciler.model.finding import Waiver
 from reconciler.model.plan import Plan
 from reconciler.model.run_record import JournalRecord
 from reconciler.render import as_json, text
@@ -111,9 +112,20 @@ def journal_as(journal: JournalRecord, how: str) -> str:
     return journal_text(runs, journal.unreadable)
 
 
-def diagnostics_as(found: Sequence[Diagnostic], documents: int, how: str, files: Iterable[str] = ()) -> str:
+def diagnostics_as(
+    found: Sequence[Diagnostic],
+    documents: int,
+    how: str,
+    files: Iterable[str] = (),
+    waived: Sequence[tuple[Diagnostic, Waiver]] = (),
+) -> str:
+    """`waived`: findings that count for nothing; a format that has a place for them tells them."""
     if how == "json":
         return as_json.diagnostics_json(found, documents)
+    if how == "sarif":
+        from reconciler.render.sarif import diagnostics_sarif
+
+        return diagnostics_sarif(found, app.code_titles(), waived=waived)
     if how in DOCUMENTS:
         return _document(found, how, documents, files)
     errors = sum(1 for d in found if d.severity == "error")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 from urllib.parse import quote
@@ -43,10 +43,17 @@ class _Told:
     waiver: Waiver | None = None
 
 
-def diagnostics_sarif(found: Sequence[Diagnostic], titles: Titles, message: str = "", command: str = "validate") -> str:
+def diagnostics_sarif(
+    found: Sequence[Diagnostic],
+    titles: Titles,
+    message: str = "",
+    command: str = "validate",
+    waived: Sequence[tuple[Diagnostic, Waiver]] = (),
+) -> str:
     """`message`: why the run ended with nothing else to tell; `command`: what ran."""
     failed = [_note(message, "error")] if message else []
-    return _log(command, list(map(_diagnostic, found)), titles, failed, done=not message)
+    told = [*map(_diagnostic, found), *(replace(_diagnostic(d), waiver=waiver) for d, waiver in waived)]
+    return _log(command, told, titles, failed, done=not message)
 
 
 def plan_sarif(plan: Plan, titles: Titles, warnings: Sequence[Diagnostic] = (), drift: bool = False) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cli.cli_runs import catalog, check_schema, namespace, reconciler, table, write
@@ -99,6 +100,25 @@ def test_hostile_texts_do_not_steer_the_terminal(tmp_path: Path) -> None:
     shown = reconciler(tmp_path, "plan", "m.yaml").out
     assert "\x1b" not in shown
     assert "a\\x1b[31mb" in shown
+
+
+def test_a_waived_finding_is_suppressed_in_sarif(tmp_path: Path) -> None:
+    """By validate as by plan, so that code scanning keeps it with its reason; the same finding before and after."""
+
+    def result() -> dict[str, Any]:
+        (found,) = reconciler(tmp_path, "validate", "m.yaml", "--format", "sarif").json["runs"][0]["results"]
+        assert isinstance(found, dict)
+        return found
+
+    broken(tmp_path)
+    before = result()
+    broken(tmp_path, spec=WAIVED)
+    after = result()
+    (suppressed,) = after.pop("suppressions")
+    assert (suppressed["status"], suppressed["justification"]) == ("accepted", "next release (until 2999-12-31)")
+    assert after == before
+    shown = reconciler(tmp_path, "validate", "m.yaml", "--format", "json")
+    assert (shown.code, shown.json["diagnostics"]) == (0, [])
 
 
 def located(folder: Path, path: str, prefix: str) -> None:

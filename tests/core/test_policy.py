@@ -310,6 +310,7 @@ WRONG = {
     "M203": [policy("{rule: naming, tables: a}")],
     "M204": [policy("{rule: naming}")],
     "M206": [NS, table("n, t", "waivers: [{code: P001, reason: x, until: 2027-01-31}]\n")],
+    "M210": [NS, waived("2999-01-01").replace("because", '""')],
     "M540": [policy(NAMES), policy(NAMES)],
     "M541": [policy('{rule: naming, table: "(a+"}')],
     "M542": [NS, waived("2027-02-29")],
@@ -358,6 +359,13 @@ def test_an_environment_without_an_overlay_is_told(tmp_path: Path) -> None:
     assert (told.code, told.severity, told.hint) == ("M547", "warning", "did you mean prod?")
     assert "overlays/prd" in told.message
     assert told.source.column is not None
+
+
+@pytest.mark.parametrize("reason", ["'  '", '"\\t\\n"', '"\\u00a0"'])
+def test_a_waiver_says_why(tmp_path: Path, reason: str) -> None:
+    (told,) = load_text(tmp_path, CATALOG, NS, waived("2999-01-01").replace("because", reason)).diagnostics
+    assert (told.code, told.severity) == ("M207", "error")
+    assert "a reason is needed, not only white space" in f"{told.message} {told.hint}"
 
 
 def test_hints_name_what_was_meant(tmp_path: Path) -> None:
