@@ -13,6 +13,7 @@ from reconciler.app_files import no_folder
 from reconciler.core.options import PlanOptions
 from reconciler.engine.redact import RedactingFormatter, Redactor
 from reconciler.model.diagnostic import Diagnostic, Source, has_errors
+from reconciler.model.finding import Finding, Waiver
 from reconciler.model.reading import Reading
 from reconciler.model.spark import SparkOptions
 from reconciler.session import Failure, Refusal, Session, options_schema
@@ -70,8 +71,8 @@ def validate(paths: Sequence[str], reading: Reading, *, keep_origins: bool = Fal
     return replace(loaded, diagnostics=sorted([*warnings_of_changed(loaded), *misspelt]))
 
 
-def against_policy(loaded: Loaded, reading: Reading) -> list[Diagnostic]:
-    """What the policies have against the manifests, as far as that can be said offline. Waived findings are none."""
+def against_policy(loaded: Loaded, reading: Reading) -> list[tuple[Diagnostic, Waiver | None]]:
+    """What the policies have against the manifests, as far as that can be said offline, and what waives it."""
     from reconciler.catalog.registry import capabilities_of as rules_of
     from reconciler.core.policy import judge_manifests
     from reconciler.manifest.policy_rules import known_rules
@@ -82,10 +83,15 @@ def against_policy(loaded: Loaded, reading: Reading) -> list[Diagnostic]:
     only = loaded.changed.only if loaded.changed is not None else None
     judged = judge_manifests(desired, known_rules(desired, rules_of), environment_of(reading), today())
     return [
-        Diagnostic(f.source or Source(""), f.code, f.severity, f"{f.key}: {f.message}" if f.key else f.message, f.hint)
+        (_as_diagnostic(f), f.waiver)
         for f in judged.findings
-        if f.waiver is None and (only is None or f.key is None or f.key.ident in only.get(f.key.catalog, ()))
+        if only is None or f.key is None or f.key.ident in only.get(f.key.catalog, ())
     ]
+
+
+def _as_diagnostic(f: Finding) -> Diagnostic:
+    message = f"{f.key}: {f.message}" if f.key else f.message
+    return Diagnostic(f.source or Source(""), f.code, f.severity, message, f.hint)
 
 
 def environment_of(reading: Reading) -> str | None:
@@ -161,6 +167,7 @@ def planned(
             data_plane=lacking(request.spark),
             environment=environment_of(request.reading),
             today=request.options.today or today(),
+            opened={name: c.capabilities for name, c in at.catalogs.items()},
         )
         return make_plan(public, snapshots, capabilities, options)
     except PlanError as error:

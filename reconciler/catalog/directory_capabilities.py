@@ -6,8 +6,10 @@ Three layouts: the default (`__manifest` for namespaces and their tables, `<t>.l
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from urllib.parse import unquote, urlsplit
 
 from reconciler.catalog.lance_types import type_problem
 from reconciler.catalog.storage import relative_to
@@ -102,6 +104,15 @@ class DirectoryCapabilities(Capabilities):
                 "table into a namespace"
             )
         return None
+
+    def whole_place(self, location: str = "") -> str | None:
+        if self.path is None:
+            return None
+        scheme = urlsplit(self.path).scheme if "://" in self.path else ""
+        root = self.path.rstrip("/")
+        if scheme in ("", "file"):
+            root = os.path.abspath(unquote(urlsplit(self.path).path) if scheme else self.path)
+        return f"{root}/{relative_to(self.path, location) or location}" if location else root
 
     def root_folders(self, name: str) -> tuple[str, ...]:
         """Where a root table of that name may be, the usual place first."""

@@ -12,6 +12,7 @@ from reconciler.cli.arguments import DOCUMENTS, PLAN_DOCUMENTS
 from reconciler.cli.output import Output
 from reconciler.model.desired import Desired
 from reconciler.model.diagnostic import Diagnostic
+from reconciler.model.finding import Waiver
 from reconciler.model.plan import Plan
 from reconciler.model.run_record import JournalRecord
 from reconciler.render import as_json, text
@@ -78,7 +79,7 @@ def report_as(report: Any, how: str, source: Path, who: bool = False, width: int
         case "sarif":
             from reconciler.render.sarif import run_sarif
 
-            return run_sarif([run])
+            return run_sarif([run], _explained())
         case "junit":
             from reconciler.render.junit import run_junit
 
@@ -107,7 +108,7 @@ def journal_as(journal: JournalRecord, how: str, width: int | None = None) -> st
         case "sarif":
             from reconciler.render.sarif import run_sarif
 
-            return run_sarif(runs)
+            return run_sarif(runs, _explained())
         case "junit":
             from reconciler.render.junit import run_junit
 
@@ -118,10 +119,20 @@ def journal_as(journal: JournalRecord, how: str, width: int | None = None) -> st
 
 
 def diagnostics_as(
-    found: Sequence[Diagnostic], documents: int, how: str, files: Iterable[str] = (), width: int | None = None
+    found: Sequence[Diagnostic],
+    documents: int,
+    how: str,
+    files: Iterable[str] = (),
+    width: int | None = None,
+    waived: Sequence[tuple[Diagnostic, Waiver]] = (),
 ) -> str:
+    """`waived`: findings that count for nothing; a format that has a place for them tells them."""
     if how == "json":
         return as_json.diagnostics_json(found, documents)
+    if how == "sarif":
+        from reconciler.render.sarif import diagnostics_sarif
+
+        return diagnostics_sarif(found, _explained(), waived=waived)
     if how in DOCUMENTS:
         return _document(found, how, documents, files)
     errors = sum(1 for d in found if d.severity == "error")

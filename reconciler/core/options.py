@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from reconciler.model.capabilities import Capabilities
 from reconciler.model.ident import Ident
 
 NO_DATA_PLANE = "it moves table data, which takes Spark"
@@ -25,5 +26,8 @@ class PlanOptions:
     """What rules of a policy may be limited to."""
     today: str = ""
     """An ISO date, for the waivers: they hold up to a day. Without it none holds."""
+    opened: Mapping[str, Capabilities] = field(default_factory=dict)
+    """By catalog, what the open one says of itself, with `${env:}` resolved: policies are judged by it, and nothing of
+    it is shown."""
     only: Mapping[str, frozenset[Ident]] | None = None
     """By catalog, the identifiers that the run is about, declared or not; None means all of them."""

@@ -97,7 +97,9 @@ def _make_plan(
     deletes = [(name, d) for name, p in plans.items() for d in p.deletes]
     check([*drafts, *deletes], snapshots, one, missing, shared)
     steps = number(in_turn(drafts, follows) if follows else drafts, deletes, follows)
-    judged = judge_plan(desired, snapshots, capabilities, steps, selected, options.environment, options.today)
+    judged = judge_plan(
+        desired, snapshots, capabilities, steps, selected, options.environment, options.today, options.opened
+    )
     plan = Plan(
         "",
         __version__,

@@ -7,23 +7,22 @@ on its way out: only its removal is judged.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reconciler.core.globs import matcher
 from reconciler.core.policy_checks import Broken, Path, check_catalog, check_object
+from reconciler.core.policy_places import Whereabouts
 from reconciler.core.policy_waivers import Waivers
 from reconciler.model.capabilities import Capabilities
 from reconciler.model.desired import CatalogSpec, Desired, DesiredObject, DesiredTable
 from reconciler.model.diagnostic import Source
 from reconciler.model.finding import Finding
 from reconciler.model.ident import Ident, Kind, ObjectKey
-from reconciler.model.observed import Present, Snapshot
+from reconciler.model.observed import Snapshot
 from reconciler.model.plan import Step
-from reconciler.model.policy import LocationPrefix, NoDestructiveChange, Rule
-from reconciler.model.state import TableState
+from reconciler.model.policy import NoDestructiveChange, Rule
 
-Locations = Mapping[ObjectKey, str]
-_NOWHERE: Locations = {}
+_NOT_OPENED: Mapping[str, Capabilities] = {}
 MOST_PLACES = 1_000
 """Findings that are told at the line of their key, which takes another reading of the document; the rest, at the
 beginning of their documents."""
@@ -55,15 +54,17 @@ def judge_plan(
     selected: Mapping[str, Callable[[Ident], bool]],
     environment: str | None,
     today: str,
+    opened: Mapping[str, Capabilities] = _NOT_OPENED,
 ) -> Judged:
-    """Of the catalogs in `snapshots`: what is selected, and what has a step although it is not."""
+    """Of the catalogs in `snapshots`: what is selected, and what has a step although it is not. `opened`: what the open
+    catalogs say of themselves, to judge by and not to show."""
     if not desired.policies:
         return Judged()
     touched = {s.key for s in steps}
     covered = [o for o in objects_of(desired, snapshots) if selected[o.catalog](o.ident) or key_of(o) in touched]
     found = [
         *_of_catalogs(desired, [desired.catalogs[n] for n in snapshots], environment),
-        *breaches(desired, covered, capabilities, environment, live=_live(snapshots)),
+        *breaches(desired, covered, Whereabouts(desired, capabilities, snapshots, opened), environment),
         *_of_steps(desired, steps, environment),
     ]
     return _judged(desired, found, today)
@@ -72,12 +73,15 @@ def judge_plan(
 def judge_manifests(
     desired: Desired, capabilities: Mapping[str, Capabilities], environment: str | None, today: str
 ) -> Judged:
-    """What can be said without the live catalogs."""
+    """What can be said without the live catalogs. What cannot be is told once for a catalog."""
     if not desired.policies:
         return Judged()
+    objects = list(objects_of(desired, desired.catalogs))
+    broken = list(breaches(desired, objects, Whereabouts(desired, capabilities), environment))
     found = [
         *_of_catalogs(desired, desired.catalogs.values(), environment),
-        *breaches(desired, list(objects_of(desired, desired.catalogs)), capabilities, environment),
+        *(b for b in broken if b.broken.certain),
+        *_of_whole_catalogs(desired, [b for b in broken if not b.broken.certain]),
     ]
     return _judged(desired, found, today)
 
@@ -85,13 +89,12 @@ def judge_manifests(
 def breaches(
     desired: Desired,
     objects: Iterable[DesiredObject],
-    capabilities: Mapping[str, Capabilities],
+    whereabouts: Whereabouts,
     environment: str | None,
     *,
-    live: Locations = _NOWHERE,
     anywhere: bool = False,
 ) -> Iterator[Breach]:
-    """`anywhere`: rules of other environments too."""
+    """`anywhere`: rules of other environments too. What cannot be told is a warning, whatever the rule is."""
     rules = [(rule, _reach(rule)) for rule in _rules(desired, environment, anywhere)]
     for want in objects:
         if want.absent:
@@ -99,10 +102,9 @@ def breaches(
         key = key_of(want)
         for rule, reaches in rules:
             if reaches(key):
-                asks = isinstance(rule.check, LocationPrefix)
-                location = _location(want, key, desired, capabilities, live) if asks else None
-                for broken in check_object(rule.check, want, location):
-                    yield Breach(rule, key, broken, want.source)
+                for broken in check_object(rule.check, want, whereabouts):
+                    told = rule if broken.certain else replace(rule, severity="warning")
+                    yield Breach(told, key, broken, want.source)
 
 
 def objects_of(desired: Desired, catalogs: Iterable[str]) -> Iterator[DesiredObject]:
@@ -138,6 +140,14 @@ def _of_catalogs(desired: Desired, specs: Iterable[CatalogSpec], environment: st
                     yield Breach(rule, None, broken, spec.source, spec.name)
 
 
+def _of_whole_catalogs(desired: Desired, unknown: Iterable[Breach]) -> Iterator[Breach]:
+    for b in unknown:
+        spec = desired.catalogs.get(b.key.catalog) if b.key is not None else None
+        if spec is not None:
+            broken = replace(b.broken, message=f"tables of the catalog {spec.name}: {b.broken.message}", path=())
+            yield Breach(b.rule, None, broken, spec.source, spec.name)
+
+
 def _of_steps(desired: Desired, steps: Sequence[Step], environment: str | None) -> Iterator[Breach]:
     """A step that is held back changes nothing, so it breaks nothing."""
     for rule in _rules(desired, environment):
@@ -154,31 +164,6 @@ def _way_out(step: Step) -> str:
     if step.source is None:
         return "no manifest declares it, so no waiver can let it go: leave --prune out, or declare it `state: absent`"
     return f'if it is meant: spec.waivers: [{{code: P006, reason: …, until: "…"}}] in {step.source.file}'
-
-
-def _live(snapshots: Mapping[str, Snapshot]) -> Locations:
-    out: dict[ObjectKey, str] = {}
-    for name, snapshot in snapshots.items():
-        for ident, found in snapshot.tables.items():
-            state = found.state if isinstance(found, Present) else None
-            if isinstance(state, TableState) and isinstance(state.location, str):
-                out[ObjectKey(name, ident, "Table")] = state.location
-    return out
-
-
-def _location(
-    want: DesiredObject, key: ObjectKey, desired: Desired, capabilities: Mapping[str, Capabilities], live: Locations
-) -> str | None:
-    """As declared, or where it is, or where it will be. A folder catalog keeps its tables below its `path`."""
-    if not isinstance(want, DesiredTable):
-        return None
-    spec, rules = desired.catalogs.get(want.catalog), capabilities.get(want.catalog)
-    root = spec.options.get("path") if spec is not None else None
-    if want.location is not None:
-        absolute = want.location.startswith("/") or "://" in want.location or not isinstance(root, str)
-        return want.location if absolute else f"{root}/{want.location}"
-    foreseen = rules.location_of(want.ident) if rules is not None else None
-    return live.get(key) or foreseen or (root if isinstance(root, str) else None)
 
 
 def _judged(desired: Desired, found: Sequence[Breach], today: str) -> Judged:

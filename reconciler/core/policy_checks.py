@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from reconciler.core.fields import walk
 from reconciler.core.patterns import matches, shown_literally
+from reconciler.core.policy_places import Place, Whereabouts
 from reconciler.core.text import listing, plural
 from reconciler.core.uris import inside
 from reconciler.model.arrow import ArrowType, Dictionary, Field, ListOf, MapOf, Struct
@@ -34,6 +35,8 @@ class Broken:
     message: str
     hint: str
     path: Path
+    certain: bool = True
+    """False: whether it is broken cannot be told."""
 
 
 def check_catalog(check: Check, spec: CatalogSpec) -> Iterator[Broken]:
@@ -42,8 +45,7 @@ def check_catalog(check: Check, spec: CatalogSpec) -> Iterator[Broken]:
         yield Broken(message, "set spec.management.owner to the team that looks after it", ("spec", "management"))
 
 
-def check_object(check: Check, want: DesiredObject, location: str | None) -> Iterator[Broken]:
-    """`location`: where the table is or will be, as far as that is known."""
+def check_object(check: Check, want: DesiredObject, whereabouts: Whereabouts) -> Iterator[Broken]:
     kind: Kind = "Table" if isinstance(want, DesiredTable) else "Namespace"
     match check:
         case Naming():
@@ -52,8 +54,8 @@ def check_object(check: Check, want: DesiredObject, location: str | None) -> Ite
             yield from _properties(check.properties, want.properties, "")
         case RequiredOwner() if check.property is not None and kind in check.kinds:
             yield from _properties({check.property: check.pattern}, want.properties, " says who owns it and")
-        case LocationPrefix() if location is not None:
-            yield from _location(check, location)
+        case LocationPrefix() if isinstance(want, DesiredTable):
+            yield from _location(check, whereabouts.of(want))
         case ColumnLimits() if isinstance(want, DesiredTable) and want.fields is not None:
             yield from _columns(check, want.fields)
         case TaggedColumns() if isinstance(want, DesiredTable) and want.fields is not None:
@@ -90,10 +92,21 @@ def _as_yaml(key: str, pattern: str) -> str:
     return f"properties: {{{key}: {value}}}{more}"
 
 
-def _location(check: LocationPrefix, location: str) -> Iterator[Broken]:
-    if not any(inside(prefix, location) is not False for prefix in check.prefixes):
-        message = f"its location {_shown(location)} is not under {listing(check.prefixes)}"
-        yield Broken(message, "choose a location under one of them, or another catalog", ("spec", "location"))
+def _location(check: LocationPrefix, place: Place) -> Iterator[Broken]:
+    """What cannot be told is told: a rule that keeps silent looks like one that is kept."""
+    at: Path = ("spec", "location")
+    found = [inside(prefix, place.whole) if place.whole is not None else None for prefix in check.prefixes]
+    if True in found:
+        return
+    if None in found:
+        unresolved = "${" in place.shown
+        where = f"{_shown(place.shown)} is not resolved here" if unresolved else "the service chooses its place"
+        message = f"whether the location is under {listing(check.prefixes)} cannot be told yet: {where}"
+        hint = "a plan tells it, once the table is there; or give it spec.location, if the catalog allows that"
+        yield Broken(message, hint, at, certain=False)
+    else:
+        message = f"its location {_shown(place.shown)} is not under {listing(check.prefixes)}"
+        yield Broken(message, "choose a location under one of them, or another catalog", at)
 
 
 def _columns(check: ColumnLimits, fields: tuple[Field, ...]) -> Iterator[Broken]:

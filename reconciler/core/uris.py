@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 _SPELLINGS = {"s3a": "s3", "s3n": "s3"}
 _CONTAINER_FIRST = frozenset({"abfs", "abfss", "wasb", "wasbs"})
@@ -13,12 +13,18 @@ _CONTAINER_FIRST = frozenset({"abfs", "abfss", "wasb", "wasbs"})
 def place_of(location: str) -> str:
     """One text for one place, however it is spelled: servers add a slash, a `file://`, or say `s3a`."""
     if location.startswith("file:"):
-        return _without_dots(unquote(urlsplit(location).path))
+        return _without_dots(unquote(_local(location)))
     scheme, separator, rest = location.partition("://")
     if not separator:
         return location.rstrip("/") or location
     scheme = scheme.lower()
     return f"{_SPELLINGS.get(scheme, scheme)}://{rest.rstrip('/')}"
+
+
+def _local(uri: str) -> str:
+    """The path of a `file:` URI. A place has no query and no fragment: `#` and `?` are part of a name."""
+    path = uri[len("file:") :]
+    return "".join(path[2:].partition("/")[1:]) if path.startswith("//") else path
 
 
 def _without_dots(path: str) -> str:
@@ -56,13 +62,12 @@ def holds_userinfo(uri: str) -> bool:
 
 
 def inside(folder: str, location: str) -> bool | None:
-    """Is the location the folder or below it? None when that cannot be told: a relative path against an absolute one,
-    or what is not resolved yet."""
-    if "${" in folder or "${" in location:
+    """Is the location the folder or below it? None when that cannot be told: it is relative, or not resolved yet."""
+    if "${" in location:
         return None
     outer, inner = _whole(folder), _whole(location)
-    if not inner.startswith("/") and "://" not in inner:
-        return None if outer.startswith("/") else False
+    if not inner.startswith("/") and ":/" not in inner:
+        return None
     return inner == outer or inner.startswith(outer.rstrip("/") + "/")
 
 

@@ -155,4 +155,6 @@ CODES: Final[dict[str, str]] = {
     "M543": "one code waived twice",
     "M544": "rule for a catalog that is not declared",
     "M545": "waiver that waives nothing",
+    "M546": "rule for names that no object has",
+    "M547": "rule for an environment that has no overlay",
 }

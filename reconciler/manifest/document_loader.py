@@ -55,6 +55,8 @@ class Loader:
     origins: Origins | None = None
     others: Others | None = None
     """Where Catalog documents are taken from, when it is another place."""
+    overlays: list[str] = field(default_factory=list)
+    """The folders of this name, with those of the environments in them."""
 
     def take_catalogs(self, base: Loader, where: str) -> None:
         """Of what is wrong in `base` only what hides a catalog counts: the rest may be what the manifests put right."""

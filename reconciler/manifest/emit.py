@@ -16,7 +16,7 @@ from reconciler.manifest.columns import Columns
 from reconciler.manifest.convert import convert
 from reconciler.manifest.documents import API_VERSION
 from reconciler.manifest.emit_columns import Doc, column
-from reconciler.manifest.emit_secrets import Clean, Secrets, with_references
+from reconciler.manifest.emit_secrets import Clean, Secrets, cleaner, with_references
 from reconciler.manifest.index_rules import check_indexes
 from reconciler.manifest.problem import Problem
 from reconciler.manifest.schema_check import accepts
@@ -151,8 +151,9 @@ class _Writer:
         self.ident_problem = rules.ident_problem
         self.property_problem = rules.property_problem
         self.schema_problem = rules.schema_problem
-        self.clean = rules.clean or str
-        self.secrets = Secrets(catalog, rules.clean)
+        clean = cleaner(rules.clean)
+        self.clean = clean or str
+        self.secrets = Secrets(catalog, clean)
         self.used: set[str] = set()
 
     def object(

@@ -15,6 +15,7 @@ from typing import Any
 
 from reconciler.core.applied import parse_applied
 from reconciler.core.secret_names import names_credential
+from reconciler.core.secret_values import credential_in, without_credentials
 from reconciler.manifest.variables import escaped
 from reconciler.manifest.yaml_edit import Append, Edit, Set
 from reconciler.model.arrow import ArrowType, Field, ListOf, Struct
@@ -23,6 +24,11 @@ from reconciler.model.state import DESCRIPTION_KEY, RESERVED_PREFIX, DatasetStat
 
 Clean = Callable[[str], str]
 """Takes out what is known to be secret."""
+
+
+def cleaner(clean: Clean | None) -> Clean | None:
+    """Takes out what is a credential by its form too."""
+    return None if clean is None else lambda text: without_credentials(clean(text))
 
 
 @dataclass(slots=True)
@@ -42,9 +48,15 @@ class Withheld:
     def known(self, text: str) -> bool:
         return self.clean(text) != text
 
+    def held(self, text: str) -> str | None:
+        if not self.known(text):
+            return None
+        kind = credential_in(text)
+        return f"it holds a secret, {kind} by its form" if kind else "it holds a secret"
+
     def why(self, key: str, value: str) -> str | None:
-        if self.known(value):
-            return "it holds a secret"
+        if held := self.held(value):
+            return held
         counts = value.isdecimal() and key.lower().endswith("tokens")
         return "its name says that it is a secret" if value and names_credential(key) and not counts else None
 
@@ -138,8 +150,8 @@ def _column(field: Field, path: str, ours: Mapping[str, Sequence[str]], out: Wit
         return field
     set_by_us, about = ours.get(path, ()), f"of the column {path!r}"
     comment: str | None = field.comment
-    if comment is not None and out.known(comment):
-        what, why, at = f"the comment {about}", "it holds a secret", f"schema.{path}.comment"
+    if comment is not None and (why := out.held(comment)):
+        what, at = f"the comment {about}", f"schema.{path}.comment"
         if "comment" in set_by_us:
             comment = out.behind_a_variable(what, why, at)
         else:

@@ -115,12 +115,15 @@ class Repository:
         return [name for name, is_link in found if is_link and name in names]  # It lists what is beside them too.
 
     def differences(self, commit: str, paths: Sequence[str]) -> Iterator[Difference]:
-        """Files of which the working tree may have another content than the commit."""
+        """Files of which the working tree may have another content than the commit. Raises GitError for a submodule
+        that was there then: what it declared is gone, and no blob of this repository says what that was."""
         fields = iter(_fields(self._asked("diff-index", *_RAW, commit, "--", *paths)))
         for entry in fields:
             old, new, before, *_ = _text(entry).lstrip(":").split(" ")
-            links = old == _LINK, new == _LINK
-            yield Difference(os.fsdecode(next(fields)), before if before.strip("0") else None, *links)
+            name, links = os.fsdecode(next(fields)), (old == _LINK, new == _LINK)
+            if old == _SUBMODULE:
+                raise was_not_told_of(name)
+            yield Difference(name, before if before.strip("0") else None, *links)
 
     def contents(self, blobs: Sequence[str]) -> dict[str, bytes]:
         """All in one process."""
@@ -182,6 +185,11 @@ def _modes(listed: Iterable[str]) -> Iterator[tuple[str, bool]]:
 def not_told_of(submodule: str) -> GitError:
     message = f"{submodule} is a submodule: what changed in it cannot be told"
     return GitError("M534", message, "run inside the submodule, or without --changed-since")
+
+
+def was_not_told_of(submodule: str) -> GitError:
+    message = f"{submodule} was a submodule at that revision: what changed with it cannot be told"
+    return GitError("M534", message, "run without --changed-since until it is the same on both sides")
 
 
 def _fields(data: bytes) -> list[bytes]:

@@ -3,26 +3,25 @@ give: it is not contradicted there, and the next plan gives it. That is told, on
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from reconciler.core.text import plural
 from reconciler.manifest.columns import Columns
 from reconciler.manifest.convert import convert
 from reconciler.manifest.defaults import Defaults, Together
 from reconciler.manifest.emit import Part
 from reconciler.manifest.emit_columns import Doc
 from reconciler.manifest.import_edits import edits_for
-from reconciler.manifest.layers import Layer, Layered, filled
+from reconciler.manifest.import_target import Given
+from reconciler.manifest.layers import Layered, filled
 from reconciler.manifest.problem import Path
 from reconciler.manifest.sink import place_in
 from reconciler.model.desired import DesiredNamespace, DesiredTable
 from reconciler.model.diagnostic import Source
 from reconciler.model.ident import ObjectKey
 from reconciler.model.state import NamespaceState, TableState
-
-Given = Sequence[tuple[Path, Layer]]
 
 
 class Conflict(Exception):
@@ -31,7 +30,7 @@ class Conflict(Exception):
 
 def under_defaults(
     part: Part, catalog: str, defaults: Defaults, live: NamespaceState | TableState, columns: Columns
-) -> tuple[Part, Given]:
+) -> tuple[Part, Sequence[Given]]:
     """A new document without what Defaults give already, and what they give that is not live. Raises Conflict."""
     assert part.document is not None
     together = defaults.given_to(part.kind, catalog, part.ident)
@@ -53,7 +52,8 @@ def under_defaults(
     assert isinstance(means, DesiredNamespace | DesiredTable)
     assert isinstance(wanted, DesiredNamespace | DesiredTable)
     changes = {edit.path for edit in edits_for(means, live, wanted, part.document, whole)}
-    return replace(part, document=short), [(p, together.written[p]) for p in sorted(changes & together.written.keys())]
+    given = [(p, together.written[p]) for p in sorted(changes & together.written.keys())]
+    return replace(part, document=short), [Given(p, place_in(w.sink.file, w.document, p)) for p, w in given]
 
 
 def check_defaults(part: Part, catalog: str, defaults: Defaults) -> None:
@@ -94,22 +94,31 @@ class DefaultsTold:
     """What Defaults give to objects that do not have it live."""
 
     _objects: list[ObjectKey] = field(default_factory=list)
-    _given: Counter[tuple[Path, Source]] = field(default_factory=Counter)
+    _given: dict[tuple[Path, Source, bool], list[Given]] = field(default_factory=dict)
+    """By what it is, where Defaults give it, and whether the object has a value of its own."""
 
     def __len__(self) -> int:
         return len(self._objects)
 
-    def add(self, key: ObjectKey, given: Iterable[tuple[Path, Layer]]) -> None:
-        given = list(given)
+    def add(self, key: ObjectKey, given: Sequence[Given]) -> None:
         if given:
             self._objects.append(key)
-            self._given.update((path, place_in(layer.sink.file, layer.document, path)) for path, layer in given)
+        for one in given:
+            self._given.setdefault((one.path, one.place, one.own is not None), []).append(one)
 
     def text(self) -> str:
         more = len(self._objects) - 1
         who = f"{self._objects[0]} and {more} more do" if more else f"{self._objects[0]} does"
         keys = ", ".join(
-            f"{'.'.join(map(str, path[1:]))} comes from Defaults at {place}" + (f" ({count} objects)" if more else "")
-            for (path, place), count in sorted(self._given.items())
+            _told(same) + (f" ({plural(len(same), 'object')})" if more else "")
+            for _, same in sorted(self._given.items(), key=lambda item: item[0])
         )
         return f"{who} not have live what Defaults give, and the next apply sets it: {keys}"
+
+
+def _told(same: Sequence[Given]) -> str:
+    name, own = ".".join(map(str, same[0].path[1:])), same[0].own
+    if own is None:
+        return f"{name} comes from Defaults at {same[0].place}"
+    where = f"{own} and {plural(len(same) - 1, 'more place')}" if same[1:] else own
+    return f"{name} comes from {where}, and without that from Defaults at {same[0].place}"

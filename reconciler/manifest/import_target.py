@@ -7,7 +7,7 @@ base has the value, the overlay gets one of its own.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from reconciler.manifest.emit_columns import Doc
@@ -23,6 +23,16 @@ PROTECT: Path = ("spec", "protect")
 Found = Document | Layered
 
 
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What Defaults give to an object that does not have it live."""
+
+    path: Path
+    place: Source
+    own: Source | None = None
+    """Where the object's own documents give it another value, which counts."""
+
+
 def source_of(layer: Layer) -> Source:
     return Source(layer.sink.file, layer.document.line, layer.document.column)
 
@@ -35,18 +45,21 @@ def base_of(document: Found) -> Document:
     return document.base if isinstance(document, Layered) else document
 
 
-def without_defaults(edits: Sequence[Edit], document: Found) -> tuple[list[Edit], list[tuple[Path, Layer]]]:
+def without_defaults(edits: Sequence[Edit], document: Found, file: str) -> tuple[list[Edit], list[Given]]:
     """The edits that a document can have; and what cannot be taken from the object, because Defaults give it. The
-    protection that Defaults ask for is not taken back either: it may be about to come."""
+    protection that Defaults ask for is not taken back either: it may be about to come. A value of the object's own
+    stays where it is: without it the object would get that of the Defaults. `file`: of the object's own document."""
     if not isinstance(document, Layered) or not document.given:
         return list(edits), []
     kept: list[Edit] = []
-    given: list[tuple[Path, Layer]] = []
+    given: list[Given] = []
     for edit in edits:
         layer = document.given.get(edit.path)
-        unprotects = edit == Set(PROTECT, False) and document.layer_of(PROTECT) is layer
+        by_defaults = document.layer_of(edit.path) is layer
+        unprotects = edit == Set(PROTECT, False) and by_defaults
         if layer is not None and (isinstance(edit, Remove) or unprotects):
-            given.append((edit.path, layer))
+            own = None if by_defaults else place_in(file, document, edit.path)
+            given.append(Given(edit.path, place_in(layer.sink.file, layer.document, edit.path), own))
         else:
             kept.append(edit)
     return kept, given

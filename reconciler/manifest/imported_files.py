@@ -173,7 +173,7 @@ class ImportedFiles:
         try:
             edits = edits_for(declared, live, wanted, part.document, document.value)  # type: ignore[arg-type]
             edits = edits_with_references(edits, part.references)
-            edits, given = without_defaults(edits, document)
+            edits, given = without_defaults(edits, document, declared.source.file)
             self._by_defaults.add(key, given)
             self.left += bool(given)
             if not edits:

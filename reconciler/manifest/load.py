@@ -18,10 +18,9 @@ from reconciler.manifest.limits import UNLIMITED, Limits
 from reconciler.manifest.links import bounds
 from reconciler.manifest.origins import Origins
 from reconciler.manifest.others_catalogs import Others
-from reconciler.manifest.overlay import folders
+from reconciler.manifest.overlay import environments_in, folders
 from reconciler.manifest.plugin_options import PluginTypes
 from reconciler.manifest.prepare import File, opened, prepare
-from reconciler.manifest.registry import Registry
 from reconciler.manifest.sql_at_run import SqlProblems, check_sql_at_run
 from reconciler.manifest.variables import MAX_EXPANSION, Resolver
 from reconciler.model.collector import collection_paused
@@ -120,12 +119,11 @@ def _read(
     since: Since | None = None,
     environment_needed: bool = True,
 ) -> None:
-    overlays: list[str] = []
-    base = _opened(files.find(paths, loader.diagnostics, overlays, kept_in), loader)
+    base = _opened(files.find(paths, loader.diagnostics, loader.overlays, kept_in), loader)
     changes = None
     if environment:
         given = paths[0] if paths else "."
-        found = folders(environment, overlays, given, loader.diagnostics if environment_needed else [])
+        found = folders(environment, loader.overlays, given, loader.diagnostics if environment_needed else [])
         changes = _opened(files.find(found, loader.diagnostics, kept_in=kept_in), loader)
     if since is not None:
         since.ask(paths, base, changes or [], environment)
@@ -169,16 +167,17 @@ def _checked(
         check_sql_at_run(loader.registry, sql_problems)
     desired = loader.desired()
     if not has_errors(loader.diagnostics):
-        _check_policies(loader.registry, desired, capabilities_of)
+        _check_policies(loader, desired, capabilities_of)
     known = frozenset({*loader.asked, *loader.prepared.variables})
     told = loader.resolver.missing.counted(tidy(loader.diagnostics))
     return Loaded(desired, told, loader.documents, known, origins=loader.origins)
 
 
-def _check_policies(registry: Registry, desired: Desired, capabilities_of: CapabilitiesOf | None) -> None:
+def _check_policies(loader: Loader, desired: Desired, capabilities_of: CapabilitiesOf | None) -> None:
     """What waivers are for is known once everything else is right."""
     waived = (o.waivers for stores in (desired.namespaces, desired.tables) for s in stores.values() for o in s.values())
-    if registry.policies or any(waived):
+    if loader.registry.policies or any(waived):
         from reconciler.manifest.policy_rules import check_policies
 
-        check_policies(registry, desired, capabilities_of)
+        environments = environments_in(loader.overlays) if loader.overlays else None
+        check_policies(loader.registry, desired, capabilities_of, environments)

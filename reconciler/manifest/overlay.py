@@ -41,13 +41,18 @@ def folders(environment: str, overlays: Sequence[str], given: str, diagnostics: 
         return []
     found = [path for folder in overlays if os.path.isdir(path := os.path.join(folder, environment))]
     if not found:
-        known = sorted({name for folder in overlays for name in _environments(folder)})
+        known = environments_in(overlays)
         message = f"--env {environment}: there is no folder overlays/{environment} in the given paths"
         hint = "environments: " + ", ".join(known) if known else "none has a folder overlays/; give the folder above it"
         near = nearest(environment, known)
         hint = f"did you mean {near}? {hint}" if near else hint
         diagnostics.append(Diagnostic(Source(given), "M511", "error", message, hint))
     return found
+
+
+def environments_in(overlays: Iterable[str]) -> list[str]:
+    """The names that `--env` may have."""
+    return sorted({name for folder in overlays for name in _environments(folder)})
 
 
 def _environments(folder: str) -> Iterable[str]:

@@ -14,7 +14,7 @@ from reconciler.model.ident import Kind
 
 Code = Literal["P001", "P002", "P003", "P004", "P005", "P006", "P007"]
 Date = Annotated[str, StringConstraints(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
-Reason = Annotated[str, StringConstraints(min_length=1, max_length=1000)]
+Reason = Annotated[str, StringConstraints(min_length=1, max_length=1000, pattern=r"[^\s\x00-\x1f]")]
 Pattern = Annotated[str, StringConstraints(min_length=1, max_length=255)]
 Patterns = Annotated[dict[NonEmpty, Pattern], Field(min_length=1)]
 Kinds = Annotated[list[Kind], Field(min_length=1)]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from reconciler.core.globs import matcher
 from reconciler.core.patterns import problem_with
 from reconciler.core.policy import breaches, objects_of
+from reconciler.core.policy_places import Whereabouts
 from reconciler.manifest.nearest import nearest
 from reconciler.manifest.problem import Path, Problem
 from reconciler.manifest.registry import Registry
@@ -82,18 +84,56 @@ def known_rules(desired: Desired, capabilities_of: CapabilitiesOf | None) -> dic
     return out
 
 
-def check_policies(registry: Registry, desired: Desired, capabilities_of: CapabilitiesOf | None) -> None:
+def check_policies(
+    registry: Registry,
+    desired: Desired,
+    capabilities_of: CapabilitiesOf | None,
+    environments: Sequence[str] | None = None,
+) -> None:
+    """`environments`: those that there are overlays for; None without any overlays. A misspelt name would switch a rule
+    off without a word."""
     names = sorted({*registry.catalogs, *registry.broken_catalogs})
     for entry in registry.policies.values():
         for number, rule in enumerate(entry.written["spec"]["rules"]):
-            for at, name in enumerate(rule.get("catalogs", ())):
-                if name not in names:
-                    near = nearest(name, names)
-                    message = f"no manifest declares the catalog {name!r}: the rule applies to nothing there"
-                    hint = f"did you mean {near}?" if near else "declare it, or take the name out of the rule"
-                    path = (*_RULES, number, "catalogs", at)
-                    entry.report(Problem("M544", path, message, hint, severity="warning"))
+            if rule.get("severity") in ("off", False):
+                continue
+            place = (*_RULES, number)
+            for problem in (
+                *_unknown_catalogs(rule, place, names),
+                *_unknown_environments(rule, place, environments),
+                *_unmatched(rule, place, desired),
+            ):
+                entry.report(problem)
     _useless_waivers(registry, desired, capabilities_of)
+
+
+def _unknown_catalogs(rule: Any, place: Path, names: Sequence[str]) -> Iterator[Problem]:
+    for at, name in enumerate(rule.get("catalogs", ())):
+        if name not in names:
+            near = nearest(name, names)
+            message = f"no manifest declares the catalog {name!r}: the rule applies to nothing there"
+            hint = f"did you mean {near}?" if near else "declare it, or take the name out of the rule"
+            yield Problem("M544", (*place, "catalogs", at), message, hint, severity="warning")
+
+
+def _unknown_environments(rule: Any, place: Path, known: Sequence[str] | None) -> Iterator[Problem]:
+    for at, name in enumerate(rule.get("environments", ()) if known is not None else ()):
+        if name not in (known or ()):
+            near = nearest(name, known or ())
+            message = f"there is no folder overlays/{name}: the rule applies to no run with --env"
+            hint = f"did you mean {near}?" if near else f"environments: {', '.join(known or ())}"
+            yield Problem("M547", (*place, "environments", at), message, hint, severity="warning")
+
+
+def _unmatched(rule: Any, place: Path, desired: Desired) -> Iterator[Problem]:
+    """Not of a run without any object in reach: it is about the policies alone, or about other catalogs."""
+    catalogs = rule.get("catalogs") or {*desired.namespaces, *desired.tables}
+    reached = [o.ident for o in objects_of(desired, catalogs)]
+    for at, glob in enumerate(rule.get("match", ()) if reached else ()):
+        if not any(map(matcher([glob]), reached)):
+            message = f"no declared object matches {glob}: the rule applies to nothing there"
+            hint = "`*` stays inside one name, `**` stands for any number of names"
+            yield Problem("M546", (*place, "match", at), message, hint, severity="warning")
 
 
 def _useless_waivers(registry: Registry, desired: Desired, capabilities_of: CapabilitiesOf | None) -> None:
@@ -119,6 +159,6 @@ def _useless_waivers(registry: Registry, desired: Desired, capabilities_of: Capa
 def _broken(desired: Desired, capabilities: dict[str, Capabilities]) -> Iterator[tuple[ObjectKey, str]]:
     """In whatever environment."""
     objects = objects_of(desired, {*desired.namespaces, *desired.tables})
-    for breach in breaches(desired, objects, capabilities, environment=None, anywhere=True):
+    for breach in breaches(desired, objects, Whereabouts(desired, capabilities), environment=None, anywhere=True):
         if breach.key is not None:
             yield breach.key, breach.rule.code

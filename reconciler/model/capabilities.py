@@ -64,6 +64,11 @@ class Capabilities:
         """Where a table goes whose manifest gives no location; None where only the server knows."""
         return None
 
+    def whole_place(self, location: str = "") -> str | None:
+        """A relative location as an absolute path or a URI; without one, the folder that all tables are in, wherever
+        the catalog puts them there. None where there is none, or where it is not known yet (`${env:…}`)."""
+        return None
+
     def columns_of(self, fields: Sequence[Field]) -> tuple[Column, ...] | None:
         """The schema as the catalog is to show it; None where the catalog shows no columns."""
         return None

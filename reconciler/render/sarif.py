@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 from urllib.parse import quote
@@ -41,11 +41,16 @@ class _Told:
 
 
 def diagnostics_sarif(
-    found: Sequence[Diagnostic], explained: Explained, message: str = "", command: str = "validate"
+    found: Sequence[Diagnostic],
+    explained: Explained,
+    message: str = "",
+    command: str = "validate",
+    waived: Sequence[tuple[Diagnostic, Waiver]] = (),
 ) -> str:
     """`message`: why the run ended with nothing else to tell; `command`: what ran."""
     failed = [_note(message, "error")] if message else []
-    return _log(command, list(map(_diagnostic, found)), explained, failed, done=not message)
+    told = [*map(_diagnostic, found), *(replace(_diagnostic(d), waiver=waiver) for d, waiver in waived)]
+    return _log(command, told, explained, failed, done=not message)
 
 
 def plan_sarif(plan: Plan, explained: Explained, warnings: Sequence[Diagnostic] = (), drift: bool = False) -> str:
@@ -59,7 +64,7 @@ def plan_sarif(plan: Plan, explained: Explained, warnings: Sequence[Diagnostic] 
     return _log("drift" if drift else "plan", told, explained, notes)
 
 
-def run_sarif(runs: Sequence[Run]) -> str:
+def run_sarif(runs: Sequence[Run], explained: Explained) -> str:
     """What the policy said has places. What ran has none in a report or a journal: it is in notes for people."""
     notes = []
     told = [_finding(f) for run in runs for f in run.findings]
@@ -70,7 +75,7 @@ def run_sarif(runs: Sequence[Run]) -> str:
             if s.problem
         ]
         notes.append(_note(f"{run.title}: {run.message or run.counted}", "note" if run.outcome in FINE else "error"))
-    return _log("apply", told, {}, notes, done=all(run.outcome in FINE for run in runs))
+    return _log("apply", told, explained, notes, done=all(run.outcome in FINE for run in runs))
 
 
 def _diagnostic(d: Diagnostic) -> _Told:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 from cli_runs import catalog, namespace, reconciler, table, write
+from lance.namespace import DirectoryNamespace
+from lance_namespace import CreateNamespaceRequest
 
 from reconciler.core.secret_names import names_credential
 
@@ -119,3 +121,30 @@ def test_what_a_manifest_says_there_already_stays(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_names(key: str, is_one: bool) -> None:
     assert names_credential(key) is is_one
+
+
+FORMS = {
+    "note": "AKIA" + "IOSFODNN7EXAMPLE",
+    "gh": "ghp_" + "aBcDeFgHiJkLmNoPqRsTuVwXyZ0123456789",
+    "jwt": "eyJhbGciOiJIUzI1NiJ9" + ".eyJzdWIiOiIxMjM0NTY3ODkwIn0" + ".dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U",
+    "pem": "-----BEGIN RSA PRIVATE KEY-----\nMIIEcanary\n-----END RSA PRIVATE KEY-----",
+}
+
+
+def test_a_value_that_is_a_credential_by_its_form_is_not_written(tmp_path: Path) -> None:
+    """Whatever its key is called: in a property, a description, a comment, metadata; set by us or by others."""
+    columns = [{"name": "id", "type": "int64", "comment": f"read with {FORMS['gh']}", "metadata": {"k": FORMS["jwt"]}}]
+    maps = f"\n  config: {{k: {FORMS['gh']}}}\n  schemaMetadata: {{k: {json.dumps(FORMS['pem'])}}}"
+    live(tmp_path, json.dumps(columns), {**FORMS, "fine": "x"}, maps)
+    description = {"description": f"ask {FORMS['gh']}", "theirs": FORMS["jwt"]}
+    DirectoryNamespace(root=str(tmp_path / "lake")).create_namespace(
+        CreateNamespaceRequest(id=["others"], properties=description)
+    )
+    text, told = imported(tmp_path)
+    for value in (*FORMS.values(), "MIIEcanary", FORMS["gh"][4:], FORMS["jwt"][-20:]):
+        assert value not in text + told
+    assert "namespace others: the property 'description' is left out: it holds a secret, a GitHub token" in told
+    assert "namespace others: the property 'theirs' is left out: it holds a secret, a JSON web token" in told
+    assert "table a.t: the property 'pem' is not written out: it holds a secret, a private key by its form; set" in told
+    assert "table a.t: the comment of the column 'id' is not written out" in told
+    assert "fine: x" in text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cli.cli_runs import catalog, check_schema, namespace, reconciler, table, write
@@ -119,3 +120,46 @@ def test_hostile_texts_do_not_steer_the_terminal(tmp_path: Path) -> None:
     shown = reconciler(tmp_path, "plan", "m.yaml").out
     assert "\x1b" not in shown
     assert "a\\x1b[31mb" in shown
+
+
+def test_a_waived_finding_is_suppressed_in_sarif(tmp_path: Path) -> None:
+    """By validate as by plan, so that code scanning keeps it with its reason; the same finding before and after."""
+
+    def result() -> dict[str, Any]:
+        (found,) = reconciler(tmp_path, "validate", "m.yaml", "--format", "sarif").json["runs"][0]["results"]
+        assert isinstance(found, dict)
+        return found
+
+    broken(tmp_path)
+    before = result()
+    broken(tmp_path, spec=WAIVED)
+    after = result()
+    (suppressed,) = after.pop("suppressions")
+    assert (suppressed["status"], suppressed["justification"]) == ("accepted", "next release (until 2999-12-31)")
+    assert after == before
+    shown = reconciler(tmp_path, "validate", "m.yaml", "--format", "json")
+    assert (shown.code, shown.json["diagnostics"]) == (0, [])
+
+
+def located(folder: Path, path: str, prefix: str) -> None:
+    rule = f"{{rule: location-prefix, prefixes: ['{prefix}']}}"
+    write(folder, catalog().replace("./lake", path), namespace("n"), table("n", "t"), policy(rule))
+
+
+@pytest.mark.parametrize("live", [False, True])
+@pytest.mark.parametrize("path", ["./lake", "${env:LAKE}", "${env:HERE}/lake"])
+def test_a_plan_judges_the_place_that_a_relative_path_or_a_variable_leads_to(
+    tmp_path: Path, path: str, live: bool
+) -> None:
+    env = {"LAKE": "./lake", "HERE": str(tmp_path)}
+    if live:
+        located(tmp_path, path, str(tmp_path))
+        assert reconciler(tmp_path, "apply", "m.yaml", "--yes", env=env).code == 0
+    for prefix, code in ((f"{tmp_path}/lak", 3), (f"file://{tmp_path}/other", 3), (f"{tmp_path}/lake", 0)):
+        located(tmp_path, path, prefix)
+        planned = reconciler(tmp_path, "plan", "m.yaml", "--format", "json", env=env)
+        assert planned.code == code, planned.out
+        told = [f["message"] for f in planned.json.get("findings", ())]
+        assert [m.endswith(f"is not under {prefix}") for m in told] == ([True] if code else [])
+        if path == "./lake":
+            assert str(tmp_path) not in planned.out.replace(prefix, ""), "the same plan on every machine"

@@ -11,6 +11,7 @@ from manifest.support import CATALOG, codes, load_text, namespace, places, table
 from reconciler.catalog import registry
 from reconciler.core.policy import judge_manifests
 from reconciler.core.policy_waivers import as_of
+from reconciler.manifest.load import load
 from reconciler.manifest.policy_rules import known_rules
 from reconciler.manifest.schema_files import schema
 from reconciler.model.desired import CatalogSpec
@@ -159,6 +160,7 @@ LOCATIONS = [
     ("s3://acme/prod/../dev/x", False),
     ("s3://acme/prod", True),
     ("/acme/prod/x", False),
+    ("file:///acme/prod/x", False),
 ]
 
 
@@ -170,9 +172,85 @@ def test_locations(tmp_path: Path, location: str, inside: bool) -> None:
     assert [f.code for f in findings] == ([] if inside else ["P004"])
 
 
-def test_a_location_that_is_not_known_is_not_judged(tmp_path: Path) -> None:
-    rest = CATALOG.replace("{type: dir, path: ./lake}", "{type: rest, uri: 'http://x'}")
-    assert found(tmp_path, rest, NS, table("n, t"), policy('{rule: location-prefix, prefixes: ["/a"]}')) == ()
+@pytest.mark.parametrize(
+    ("path", "prefix", "inside"),
+    [
+        ("./lake", "{here}/lake", True),
+        ("./lake", "{here}", True),
+        ("./lake", "file://{here}/lake/", True),
+        ("./lake/../lake", "{here}/lake", True),
+        ("./lake", "{here}/lak", False),
+        ("./lake", "{here}/lake/../other", False),
+        ("./lake", "file://{here}/other", False),
+        ("./lake", "s3://acme/prod", False),
+        ("../evil", "{here}", False),
+        ("lake/../../evil", "{here}", False),
+        ("{here}/good/../evil", "{here}/good", False),
+        ("file://{here}/good/../evil", "{here}/good", False),
+        ("file://{here}/lake", "{here}/lake", True),
+        ("s3://acme/prod/lake", "s3://acme/prod", True),
+        ("s3://acme/prod/../dev", "s3://acme/prod", False),
+    ],
+)
+def test_a_folder_relative_to_the_working_directory_is_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, prefix: str, inside: bool
+) -> None:
+    """By its absolute path; it is told as it is written, so that every machine makes the same plan."""
+    monkeypatch.chdir(tmp_path)
+    here = str(tmp_path)
+    lake = CATALOG.replace("./lake", path.format(here=here))
+    rule = policy(f"{{rule: location-prefix, prefixes: ['{prefix.format(here=here)}']}}")
+    findings = found(tmp_path, lake, NS, table("n, t"), table("n, u", "location: x/u\n"), rule)
+    assert [f.code for f in findings] == ([] if inside else ["P004", "P004"])
+    assert [here in f.message.replace(prefix.format(here=here), "") for f in findings if "{here}" not in path] == (
+        [] if inside or "{here}" in path else [False, False]
+    )
+
+
+@pytest.mark.parametrize(
+    ("location", "inside"),
+    [("./lake/u", True), ("u", True), ("lake/u", False)],
+)
+def test_a_location_in_a_folder_catalog(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, location: str, inside: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rule = policy(f"{{rule: location-prefix, prefixes: ['{tmp_path}/lake/u']}}")
+    findings = found(tmp_path, CATALOG, NS, table("n, u", f"location: {location}\n"), rule)
+    assert [f.code for f in findings] == ([] if inside else ["P004"])
+
+
+def test_a_name_with_a_hash_is_no_way_around(tmp_path: Path) -> None:
+    """Storage takes `#` for a part of the path, so what stands behind it counts."""
+    glue = CATALOG.replace("{type: dir, path: ./lake}", "{type: iceberg, endpoint: 'http://x', root: /acme}")
+    rule = policy('{rule: location-prefix, prefixes: ["/acme/good"]}')
+    findings = found(tmp_path, glue, table("w, n, t", "location: 'file:///acme/good#/../evil'\n"), rule)
+    assert [f.code for f in findings] == ["P004"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "why"),
+    [
+        ("{type: rest, uri: 'http://x'}", "the service chooses its place"),
+        ("{type: dir, path: '${env:LAKE}/x'}", "'${env:LAKE}/x' is not resolved here"),
+        ("{type: iceberg, endpoint: 'http://x', root: '${env:LAKE}'}", "'${env:LAKE}' is not resolved here"),
+    ],
+)
+def test_a_location_that_is_not_known_is_told_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spec: str, why: str
+) -> None:
+    """As a warning: a rule that keeps silent looks like one that is kept. A waiver of it may be of use all the same."""
+    monkeypatch.setenv("LAKE", "/elsewhere")
+    lake = CATALOG.replace("{type: dir, path: ./lake}", spec)
+    rule = policy('{rule: location-prefix, prefixes: ["/a"]}')
+    names = ("w, n, t", "w, n, u") if "iceberg" in spec else ("n, t", "n, u")
+    tables = [*(table(name) for name in names), waived("2999-12-31", "P004").replace("n, t", names[0][:-1] + "v")]
+    loaded = load_text(tmp_path, lake, NS if "iceberg" not in spec else "", *tables, rule)
+    assert "M545" not in codes(loaded)
+    (finding,) = found(tmp_path, lake, *tables, rule)
+    assert (finding.code, finding.severity, finding.key, finding.refuses) == ("P004", "warning", None, False)
+    assert finding.message == f"tables of the catalog lake: whether the location is under /a cannot be told yet: {why}"
+    assert finding.source is not None
 
 
 def waived(until: str, code: str = "P001") -> str:
@@ -232,6 +310,7 @@ WRONG = {
     "M203": [policy("{rule: naming, tables: a}")],
     "M204": [policy("{rule: naming}")],
     "M206": [NS, table("n, t", "waivers: [{code: P001, reason: x, until: 2027-01-31}]\n")],
+    "M210": [NS, waived("2999-01-01").replace("because", '""')],
     "M540": [policy(NAMES), policy(NAMES)],
     "M541": [policy('{rule: naming, table: "(a+"}')],
     "M542": [NS, waived("2027-02-29")],
@@ -244,6 +323,49 @@ WRONG = {
 @pytest.mark.parametrize("code", WRONG)
 def test_what_is_wrong_with_a_policy_or_a_waiver(tmp_path: Path, code: str) -> None:
     assert code in codes(load_text(tmp_path, CATALOG, *WRONG[code]))
+
+
+@pytest.mark.parametrize(
+    ("reach", "told"),
+    [
+        ("match: ['m.**']", ["m.**"]),
+        ("match: ['n.*', 'm.*']", ["m.*"]),
+        ("match: ['n.*'], catalogs: [pond]", ["n.*"]),
+        ("match: ['n.**', n, '*.t']", []),
+        ("match: ['m.**'], severity: off", []),
+        ("match: ['m.**'], catalogs: [empty]", []),
+        ("environments: [prd]", []),  # There are no overlays.
+    ],
+)
+def test_a_glob_that_matches_nothing_is_told(tmp_path: Path, reach: str, told: list[str]) -> None:
+    """A misspelt name would switch a rule off without a word."""
+    others = [CATALOG.replace("name: lake", f"name: {n}").replace("./lake", n) for n in ("pond", "empty")]
+    other = namespace("p").replace("catalog: lake", "catalog: pond")
+    loaded = load_text(
+        tmp_path, CATALOG, *others, other, NS, table("n, t"), policy(f"{{rule: naming, table: t, {reach}}}")
+    )
+    found_ = [(d.code, d.severity, d.message.partition(":")[0]) for d in loaded.diagnostics]
+    assert found_ == [("M546", "warning", f"no declared object matches {glob}") for glob in told]
+    alone = load_text(tmp_path, CATALOG, policy("{rule: naming, table: t, match: ['m.*']}"))
+    assert alone.diagnostics == [], "policies alone"
+
+
+def test_an_environment_without_an_overlay_is_told(tmp_path: Path) -> None:
+    overlay = tmp_path / "overlays" / "prod"
+    overlay.mkdir(parents=True)
+    rule = "{rule: naming, table: t, environments: [prd, prod]}"
+    assert load_text(tmp_path, CATALOG, NS, table("n, t"), policy(rule)).diagnostics == [], "a file, no overlays"
+    (told,) = load([str(tmp_path)]).diagnostics
+    assert (told.code, told.severity, told.hint) == ("M547", "warning", "did you mean prod?")
+    assert "overlays/prd" in told.message
+    assert told.source.column is not None
+
+
+@pytest.mark.parametrize("reason", ["'  '", '"\\t\\n"', '"\\u00a0"'])
+def test_a_waiver_says_why(tmp_path: Path, reason: str) -> None:
+    (told,) = load_text(tmp_path, CATALOG, NS, waived("2999-01-01").replace("because", reason)).diagnostics
+    assert (told.code, told.severity) == ("M207", "error")
+    assert "a reason is needed, not only white space" in f"{told.message} {told.hint}"
 
 
 def test_hints_name_what_was_meant(tmp_path: Path) -> None:

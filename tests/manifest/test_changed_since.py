@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -493,6 +494,29 @@ def test_files_outside_and_submodules(repo: Repo, tmp_path: Path) -> None:
     found = repo.load()
     assert [c for c, _ in told(found)] == ["M534"]
     assert "m/sub is a submodule" in found.diagnostics[0].message
+
+
+@pytest.mark.parametrize("instead", ["nothing", "a folder", "a file"])
+def test_a_submodule_that_is_gone(repo: Repo, instead: str) -> None:
+    """What it declared is an orphan now, and no blob of this repository says what that was."""
+    name = "m/sub.yaml" if instead == "a file" else "m/sub"
+    inner = Repo(repo.folder / name)
+    inner.write("t.yaml", documents(IMAGES.replace("images", "sub")))
+    inner.commit()
+    repo.git("add", name)
+    repo.git("commit", "-qm", "sub")
+    repo.git("tag", "with-sub")
+    repo.git("rm", "-q", "--cached", name)
+    shutil.rmtree(repo.folder / name)
+    if instead != "nothing":
+        repo.write(name if instead == "a file" else f"{name}/t.yaml", documents(IMAGES.replace("images", "sub")))
+        repo.git("add", name)
+    for _ in range(2):
+        found = load([str(repo.folder / "m")], changed_since="with-sub")
+        assert [c for c, _ in told(found)] == ["M534"]
+        assert f"{name} was a submodule" in found.diagnostics[0].message
+        repo.git("commit", "-qm", "gone", "--allow-empty")
+    assert load([str(repo.folder / "m")], changed_since="HEAD").diagnostics == []
 
 
 def test_git_is_missing(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -163,7 +163,8 @@ def test_what_defaults_give_and_is_not_live_is_told_and_the_rest_is_updated(tmp_
     assert said == [
         "note: lake:a.t and 1 more do not have live what Defaults give, and the next apply sets it: "
         "properties.team comes from Defaults at base.yaml:14:16 (2 objects), "
-        "properties.tier comes from Defaults at base.yaml:14:28 (2 objects), "
+        "properties.tier comes from Defaults at base.yaml:14:28 (1 object), "
+        "properties.tier comes from base.yaml:20:29, and without that from Defaults at base.yaml:14:28 (1 object), "
         "protect comes from Defaults at base.yaml:15:3 (2 objects)"
     ]
     assert "{properties: {a: '2', tier: own}, schema" in read(m, "base.yaml")

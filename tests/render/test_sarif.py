@@ -159,7 +159,7 @@ def test_whatever_is_in_it_the_file_is_valid(text: str) -> None:
 
 
 def test_a_report_has_notes() -> None:
-    run = checked(run_sarif([run_of_report(report(result(1), failed(2)))]))
+    run = checked(run_sarif([run_of_report(report(result(1), failed(2)))], {}))
     assert run["invocations"][0]["executionSuccessful"] is False
     texts = [n["message"]["text"] for n in run["invocations"][0]["toolExecutionNotifications"]]
     assert texts == ["s2 declare_table lake:n.t: Internal (18): it is on fire", "Partial: why"]

@@ -88,7 +88,7 @@ RUNS: dict[str, Callable[[dict[str, Any]], str]] = {
     "journal": lambda r: journal_text([run_of_report(r)], 0),
     "junit": lambda r: run_junit([run_of_report(r)]),
     "markdown": lambda r: report_markdown(run_of_report(r)),
-    "sarif": lambda r: run_sarif([run_of_report(r)]),
+    "sarif": lambda r: run_sarif([run_of_report(r)], {}),
     "html": lambda r: run_page("Report", [run_of_report(r)]),
 }
 
