@@ -160,8 +160,9 @@ def test_a_file_for_which_there_is_no_room(lake: Path) -> None:
     (lake / FILE).write_text(before)
     words = command("apply", "m.yaml", "--yes", "--metrics-file", FILE)
     script = 'ulimit -f 1; exec "$@"'
+    env = environment(PYTHONDONTWRITEBYTECODE="1")  # Cut off as well, it would be read by the next test.
     done = subprocess.run(
-        ["sh", "-c", script, "sh", *words], cwd=lake, env=environment(), capture_output=True, text=True, check=False
+        ["sh", "-c", script, "sh", *words], cwd=lake, env=env, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == f"error: cannot write {FILE}: File too large; nothing was written\n"
