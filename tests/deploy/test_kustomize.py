@@ -10,7 +10,7 @@ import kubernetes_validate
 import promql_parser
 import pytest
 import yaml
-from kustomized import DEPLOY, OVERLAYS, built, containers, cron_job, of_kind, pod, pods
+from kustomized import DEPLOY, OVERLAYS, built, containers, cron_job, metrics_labels, of_kind, pod, pods
 
 import reconciler
 from reconciler.model.report import EXIT_CODES
@@ -173,6 +173,14 @@ def labels_of(document: Any) -> set[tuple[str, str]]:
     return set(spec["template"]["metadata"]["labels"].items())
 
 
+def affine(term: Any, own: dict[str, str]) -> dict[str, str]:
+    """What a term of an affinity asks for: also the values that the pod itself has for `matchLabelKeys`, which must not
+    be in the selector too."""
+    selector, keys = dict(term["labelSelector"]["matchLabels"]), term.get("matchLabelKeys", [])
+    assert not set(keys) & set(selector)
+    return selector | {key: own[key] for key in keys if key in own}
+
+
 @each_overlay
 def test_selectors_hit_what_they_are_for(overlay: str) -> None:
     """Of this overlay only: two of them may share a namespace."""
@@ -184,11 +192,53 @@ def test_selectors_hit_what_they_are_for(overlay: str) -> None:
     for exporter in of_kind(overlay, "Deployment"):
         (service,) = of_kind(overlay, "Service")
         near = pod(overlay)["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
-        for selector in (service["spec"]["selector"], *(n["labelSelector"]["matchLabels"] for n in near)):
+        for selector in (service["spec"]["selector"], *(affine(n, dict(job)) for n in near)):
             assert set(selector.items()) <= labels_of(exporter)
             assert not set(selector.items()) <= job
             elsewhere = [labels_of(d) for o in OVERLAYS if o != overlay for d in of_kind(o, "Deployment")]
             assert not [e for e in elsewhere if set(selector.items()) <= e]
+
+
+@each_overlay
+def test_all_of_it_is_found_by_its_labels(overlay: str) -> None:
+    """A ConfigMap that a user's own files make has only what the overlay gives it."""
+    instances = set()
+    for document in built(overlay):
+        labels = document["metadata"]["labels"]
+        instances.add(labels["app.kubernetes.io/instance"])
+        if document["kind"] != "ConfigMap":
+            assert labels["app.kubernetes.io/name"] == "reconciler", document["kind"]
+    assert len(instances) == 1
+
+
+@each_overlay
+def test_what_runs_unattended_tells_prometheus(overlay: str) -> None:
+    """As itself: its series are told from those of another installation wherever they are scraped."""
+    (container,) = pod(overlay)["containers"]
+    assert "--metrics-file=/metrics/reconciler.prom" in container["args"]
+    instance = cron_job(overlay)["metadata"]["labels"]["app.kubernetes.io/instance"]
+    hourly = cron_job(overlay)["spec"]["schedule"].split()[1] == "*"
+    assert metrics_labels(overlay) == {"installation": instance, "schedule": "hourly" if hourly else "daily"}
+    assert len(of_kind(overlay, "Deployment")) == 1
+
+
+def test_a_copied_overlay_needs_no_more_than_a_name_and_a_label() -> None:
+    """What the components need stands in them."""
+    for overlay in OVERLAYS:
+        settings = yaml.safe_load((DEPLOY / "overlays" / overlay / "kustomization.yaml").read_text())
+        assert {"nameSuffix", "labels"} <= set(settings)
+        assert [set(label) for label in settings["labels"]] == [{"pairs", "includeSelectors", "includeTemplates"}]
+
+
+def test_prometheus_finds_every_exporter() -> None:
+    monitor = yaml.safe_load((DEPLOY / "alerts" / "servicemonitor.yaml").read_text())
+    assert (monitor["apiVersion"], monitor["kind"]) == ("monitoring.coreos.com/v1", "ServiceMonitor")
+    assert set(monitor["spec"]) == {"selector", "endpoints"}, "of its own namespace"
+    (endpoint,) = monitor["spec"]["endpoints"]
+    for overlay in OVERLAYS:
+        (service,) = of_kind(overlay, "Service")
+        assert set(monitor["spec"]["selector"]["matchLabels"].items()) <= set(service["metadata"]["labels"].items())
+        assert endpoint["port"] in [port["name"] for port in service["spec"]["ports"]]
 
 
 def metrics_in(expression: Any) -> list[Any]:
