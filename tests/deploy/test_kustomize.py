@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import kubernetes_validate
-import promql_parser
 import pytest
 import yaml
 from kustomized import DEPLOY, OVERLAYS, built, containers, cron_job, metrics_labels, of_kind, pod, pods
@@ -15,7 +14,7 @@ from kustomized import DEPLOY, OVERLAYS, built, containers, cron_job, metrics_la
 import reconciler
 from reconciler.model.report import EXIT_CODES
 from reconciler.model.run import LOCKED, OUTCOMES
-from reconciler.render.metrics import HELP, OWN_LABELS
+from reconciler.render.metrics import HELP
 
 VERSIONS = ["1.31", kubernetes_validate.latest_version()]
 """From the first in which podFailurePolicy is stable."""
@@ -239,43 +238,6 @@ def test_prometheus_finds_every_exporter() -> None:
         (service,) = of_kind(overlay, "Service")
         assert set(monitor["spec"]["selector"]["matchLabels"].items()) <= set(service["metadata"]["labels"].items())
         assert endpoint["port"] in [port["name"] for port in service["spec"]["ports"]]
-
-
-def metrics_in(expression: Any) -> list[Any]:
-    """The selectors of a parsed expression."""
-    if isinstance(expression, promql_parser.VectorSelector):
-        return [expression]
-    parts = [getattr(expression, name, None) for name in ("expr", "lhs", "rhs", "vs")]
-    parts += list(getattr(expression, "args", None) or [])
-    return [found for part in parts if part is not None for found in metrics_in(part)]
-
-
-def test_the_alerts_are_about_metrics_that_there_are() -> None:
-    rule = yaml.safe_load((DEPLOY / "alerts" / "prometheusrule.yaml").read_text())
-    assert (rule["apiVersion"], rule["kind"]) == ("monitoring.coreos.com/v1", "PrometheusRule")
-    rules = [r for group in rule["spec"]["groups"] for r in group["rules"]]
-    assert len({r["alert"] for r in rules}) == len(rules)
-    for one in rules:
-        assert set(one) == {"alert", "expr", "for", "labels", "annotations"}
-        selectors = metrics_in(promql_parser.parse(one["expr"]))
-        assert selectors, one["expr"]
-        for selector in selectors:
-            assert selector.name in HELP
-            for matcher in selector.matchers.matchers:
-                assert matcher.name in OWN_LABELS
-                if matcher.name == "outcome":
-                    assert matcher.value in OUTCOMES
-        for label in re.findall(r"\$labels\.(\w+)", str(one["annotations"])):
-            assert re.search(rf"by \([^)]*\b{label}\b", one["expr"]), f"{label} is not left by {one['expr']}"
-
-
-def test_what_a_person_has_to_look_at_has_an_alert() -> None:
-    """All that a run counts, but what is as it should be or has an alert by another name."""
-    rule = yaml.safe_load((DEPLOY / "alerts" / "prometheusrule.yaml").read_text())
-    rules = [r for group in rule["spec"]["groups"] for r in group["rules"]]
-    alerted = {s.name for r in rules for s in metrics_in(promql_parser.parse(r["expr"]))}
-    told_elsewhere = {"build_info", "run_duration_seconds", "exit_code", "steps", "unowned", "policy_findings"}
-    assert alerted == set(HELP) - {f"reconciler_{name}" for name in told_elsewhere}
 
 
 def test_every_folder_is_used(tmp_path: Path) -> None:
