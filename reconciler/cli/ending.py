@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import stat
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from reconciler import app, app_files
@@ -45,9 +46,10 @@ class Ending:
             if args.metrics_label:
                 raise app.Failure("--metrics-label is for --metrics-file, which was not given")
             return
-        path, labels = Path(args.metrics_file), dict(args.metrics_label)
-        for problem in filter(None, map(label_problem, labels)):
-            raise app.Failure(f"--metrics-label: {problem}")
+        path, labels = Path(args.metrics_file), _labels(args.metrics_label)
+        if _cannot_be_replaced(path):
+            problem = "is not a regular file, and the metrics replace the whole file in one step: choose another name"
+            raise app.Failure(f"--metrics-file {path} {problem}; nothing was written")
         self._last_success = last_success_in(app_files.text_to_replace(path), self._command, labels)
         self._metrics, self._labels = path, labels
 
@@ -74,6 +76,29 @@ class Ending:
         if text not in self._warned:
             self._warned.add(text)
             self._say(text)
+
+
+def _labels(given: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Raises Failure for a name that cannot be, and for two values of one: labels tell jobs apart, so that a guess
+    would mix two of them."""
+    labels: dict[str, str] = {}
+    for name, value in given:
+        if problem := label_problem(name):
+            raise app.Failure(f"--metrics-label: {problem}")
+        if labels.setdefault(name, value) != value:
+            both = f"--metrics-label {name}={labels[name]} and --metrics-label {name}={value}"
+            raise app.Failure(f"{both}: give one of them")
+    return labels
+
+
+def _cannot_be_replaced(path: Path) -> bool:
+    """A pipe, a socket, a device: to open a pipe that nobody reads would take for ever. Folders have an error of their
+    own, and what cannot be looked at is told by whoever tries to write it."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
 def termination_logs() -> Iterable[Path]:

@@ -63,7 +63,8 @@ def _expand(
         status = os.stat(path)
     except FileNotFoundError:
         near = _beside(path)
-        hint = f"did you mean {near}?" if near else "check the path; it is relative to the working directory"
+        check = "check the path" if os.path.isabs(path) else "check the path; it is relative to the working directory"
+        hint = f"did you mean {near}?" if near else check
         diagnostics.append(Diagnostic(Source(path), "M100", "error", f"{path} does not exist", hint))
         return []
     except (OSError, ValueError) as error:

@@ -185,7 +185,9 @@ def _read(path: str) -> str | Trouble:
         with open(path, "rb") as handle:
             data = handle.read(MAX_FILE + 1)
     except FileNotFoundError:
-        return Trouble(_MISSING, 0, f"the file {path} does not exist", "the path is relative to the working directory")
+        relative = "the path is relative to the working directory"
+        hint = "check the path, and that what holds it is mounted" if os.path.isabs(path) else relative
+        return Trouble(_MISSING, 0, f"the file {path} does not exist", hint)
     except (OSError, ValueError) as error:
         return Trouble("M303", 0, f"the file {path} cannot be read: {getattr(error, 'strerror', None) or error}")
     if len(data) > MAX_FILE:

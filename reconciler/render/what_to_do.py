@@ -12,7 +12,7 @@ _BY_CODE = {
     1: "nothing was written; fix what is named below, then run again",
     2: "review the differences in the log",
     3: "a rule stands against it; what is named below says which, and what lets it through",
-    4: "nothing was written; make a new plan",
+    4: "nothing was written; run again, which plans anew; for a saved or reviewed plan make a new one",
     5: _AGAIN,
     6: "nothing was written; another run holds the lease: wait for it",
     130: _AGAIN,

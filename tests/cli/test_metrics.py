@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
+import socket
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_runs import catalog, command, environment, namespace, reconciler, table, write
+from cli_runs import catalog, command, environment, namespace, process, reconciler, table, write
 from prometheus_client.parser import text_string_to_metric_families
 
 from reconciler import app
@@ -144,12 +146,28 @@ def test_it_does_not_replace_what_is_read(lake: Path) -> None:
     assert "would overwrite what is read from m.yaml" in done.err
 
 
-@pytest.mark.parametrize("command", [("apply", "m.yaml", "--yes"), ("drift", "m.yaml")])
-def test_a_full_disk_is_noticed_before_anything_is_done(lake: Path, command: tuple[str, ...]) -> None:
-    """/dev/full stands for it: it can be opened, and refuses what is written."""
-    done = reconciler(lake, *command, "--metrics-file", "/dev/full")
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("command", "kind"),
+    [("apply --yes", "pipe"), ("drift", "link to a pipe"), ("drift", "socket"), ("apply --yes", "device")],
+)
+def test_what_cannot_be_replaced_is_refused_before_anything_is_done(lake: Path, command: str, kind: str) -> None:
+    """A pipe that nobody reads would keep the run for ever, at its very end: a process, for the time limit."""
+    path = "/dev/null" if kind == "device" else "odd.prom"
+    if kind == "pipe":
+        os.mkfifo(lake / path)
+    elif kind == "link to a pipe":
+        os.mkfifo(lake / "pipe")
+        (lake / path).symlink_to("pipe")
+    elif kind == "socket":
+        with contextlib.chdir(lake), socket.socket(socket.AF_UNIX) as bound:
+            bound.bind(path)
+    done = process(lake, *command.split(), "m.yaml", "--metrics-file", path)
     assert (done.code, done.out) == (1, "")
-    assert done.err == "error: cannot write /dev/full: No space left on device; nothing was written\n"
+    assert done.err == (
+        f"error: --metrics-file {path} is not a regular file, and the metrics replace the whole file in one step: "
+        "choose another name; nothing was written\n"
+    )
     assert not (lake / "lake").exists()
 
 
@@ -160,8 +178,9 @@ def test_a_file_for_which_there_is_no_room(lake: Path) -> None:
     (lake / FILE).write_text(before)
     words = command("apply", "m.yaml", "--yes", "--metrics-file", FILE)
     script = 'ulimit -f 1; exec "$@"'
+    env = environment(PYTHONDONTWRITEBYTECODE="1")  # Cut off as well, it would be read by the next test.
     done = subprocess.run(
-        ["sh", "-c", script, "sh", *words], cwd=lake, env=environment(), capture_output=True, text=True, check=False
+        ["sh", "-c", script, "sh", *words], cwd=lake, env=env, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == f"error: cannot write {FILE}: File too large; nothing was written\n"
@@ -195,6 +214,14 @@ def test_labels_tell_two_jobs_on_one_machine_apart(lake: Path) -> None:
     (lake / "m.yaml").write_text("kind: Nonsense\n")
     assert reconciler(lake, "apply", "m.yaml", "--yes", "--metrics-file", FILE, *labels).code == 1
     assert value(lake, "last_success_timestamp_seconds", lake=odd) == good
+
+
+def test_a_label_has_one_value(lake: Path) -> None:
+    labels = ("--metrics-label", "a=x", "--metrics-label", "b=x", "--metrics-label", "a=y")
+    done = reconciler(lake, "drift", "m.yaml", "--metrics-file", FILE, *labels)
+    assert (done.code, done.err) == (1, "error: --metrics-label a=x and --metrics-label a=y: give one of them\n")
+    same = reconciler(lake, "drift", "m.yaml", "--metrics-file", FILE, *["--metrics-label", "a=x"] * 2)
+    assert (same.code, value(lake, "exit_code", a="x")) == (2, 2)
 
 
 @pytest.mark.parametrize("label", ["catalog=x", "command=x", "a-b=x", "__name__=x", "1a=x"])

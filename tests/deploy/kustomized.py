@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from functools import lru_cache
@@ -45,6 +46,31 @@ def pod(overlay: str) -> Any:
 def pods(overlay: str) -> list[dict[str, Any]]:
     """The job's, and those that stay."""
     return [pod(overlay), *(d["spec"]["template"]["spec"] for d in of_kind(overlay, "Deployment"))]
+
+
+def variables(overlay: str) -> dict[str, str]:
+    """Of the container, with those that come from a label of its pod."""
+    labels = cron_job(overlay)["spec"]["jobTemplate"]["spec"]["template"]["metadata"]["labels"]
+    found: dict[str, str] = {}
+    for entry in pod(overlay)["containers"][0]["env"]:
+        if "value" in entry:
+            found[entry["name"]] = entry["value"]
+        else:
+            key = re.fullmatch(r"metadata\.labels\['(.+)'\]", entry["valueFrom"]["fieldRef"]["fieldPath"])
+            assert key, entry
+            found[entry["name"]] = labels.get(key[1], "")
+    return found
+
+
+def arguments(overlay: str) -> list[str]:
+    """As Kubernetes gives them to the program."""
+    known = variables(overlay)
+    return [re.sub(r"\$\((\w+)\)", lambda m: known[m[1]], a) for a in pod(overlay)["containers"][0]["args"]]
+
+
+def metrics_labels(overlay: str) -> dict[str, str]:
+    given = [a.removeprefix("--metrics-label=") for a in arguments(overlay) if a.startswith("--metrics-label=")]
+    return {name: value for name, _, value in (label.partition("=") for label in given)}
 
 
 def containers(spec: dict[str, Any]) -> list[dict[str, Any]]:

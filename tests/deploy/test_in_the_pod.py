@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kustomized import DEPLOY, of_kind, pod
+from kustomized import DEPLOY, arguments, of_kind, pod, variables
 from servers.moto import KEYS, Moto
 
 REPO = DEPLOY.parent
@@ -103,8 +103,8 @@ class Pod:
 
     def run(self, *instead: str) -> subprocess.CompletedProcess[str]:
         """The container's command, or another one in its place."""
-        given = {e["name"]: self.moved(e["value"]) for e in self.container["env"]}
-        words = [re.sub(r"\$\((\w+)\)", lambda m: given[m[1]], self.moved(a)) for a in self.container["args"]]
+        given = {name: self.moved(value) for name, value in variables(self.overlay).items()}
+        words = [self.moved(word) for word in arguments(self.overlay)]
         call = [*instead] or [sys.executable, "-m", "reconciler", *words]
         if can_be_closed():
             call = ["unshare", "--mount", "sh", "-c", CLOSED, "sh", *call]
@@ -146,7 +146,8 @@ def test_a_night_of_all_three(store: dict[str, str], tmp_path: Path) -> None:
     done = drift.run()
     assert done.returncode == 2, done.stdout + done.stderr
     assert [e["event"] for e in events(done)] == ["run_ended"]
-    assert 'reconciler_pending{command="drift",catalog="lake",kind="create"} 2' in metrics.read_text()
+    own = 'command="drift",installation="drift",schedule="daily"'
+    assert f'reconciler_pending{{{own},catalog="lake",kind="create"}} 2' in metrics.read_text()
     assert metrics.stat().st_mode & 0o444 == 0o444, "the exporter is another process"
 
     done = apply.run()
@@ -154,6 +155,7 @@ def test_a_night_of_all_three(store: dict[str, str], tmp_path: Path) -> None:
     assert [e["status"] for e in events(done) if e["event"] == "step_ended"] == ["done"] * 3
     assert {e["level"] for e in events(done)} == {"info"}, "no warning of something that cannot be written"
     assert apply.last_words.startswith("apply: applied, exit code 0")
+    assert 'outcome="applied"} 1' in (apply.inside("/metrics") / "reconciler.prom").read_text()
     (journal,) = apply.inside("/work").rglob("*.jsonl")
     assert json.loads(journal.read_text().splitlines()[-1])["outcome"] == "applied"
 

@@ -7,15 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import kubernetes_validate
-import promql_parser
 import pytest
 import yaml
-from kustomized import DEPLOY, OVERLAYS, built, containers, cron_job, of_kind, pod, pods
+from kustomized import DEPLOY, OVERLAYS, built, containers, cron_job, metrics_labels, of_kind, pod, pods
 
 import reconciler
 from reconciler.model.report import EXIT_CODES
-from reconciler.model.run import OUTCOMES
-from reconciler.render.metrics import HELP, OWN_LABELS
+from reconciler.model.run import LOCKED, OUTCOMES
+from reconciler.render.metrics import HELP
 
 VERSIONS = ["1.31", kubernetes_validate.latest_version()]
 """From the first in which podFailurePolicy is stable."""
@@ -91,7 +90,18 @@ def test_which_ends_are_worth_another_try(overlay: str) -> None:
     )
     assert final["onExitCodes"]["containerName"] in [c["name"] for c in pod(overlay)["containers"]]
     values = set(final["onExitCodes"]["values"])
-    assert values == {2, EXIT_CODES["refused"], EXIT_CODES["stale"]}
+    assert values == {2, EXIT_CODES["refused"]}, "`apply PATH` that found its plan stale makes another one"
+
+
+def test_the_page_says_which_ends_are_worth_another_try() -> None:
+    """Each exit code in one of two rows; 0 is no failure."""
+    page = (DEPLOY.parent / "docs" / "kubernetes.md").read_text()
+    rows = [line.split("|")[1:3] for line in page.splitlines() if line.startswith("| exit code ")]
+    at_once, again = (set(map(int, re.findall(r"\d+", codes))) for codes, _ in rows)
+    _, final = cron_job("apply")["spec"]["jobTemplate"]["spec"]["podFailurePolicy"]["rules"]
+    assert at_once == set(final["onExitCodes"]["values"])
+    assert at_once | again == {2, LOCKED, *EXIT_CODES.values()} - {0}
+    assert not at_once & again
 
 
 @each_overlay
@@ -162,6 +172,14 @@ def labels_of(document: Any) -> set[tuple[str, str]]:
     return set(spec["template"]["metadata"]["labels"].items())
 
 
+def affine(term: Any, own: dict[str, str]) -> dict[str, str]:
+    """What a term of an affinity asks for: also the values that the pod itself has for `matchLabelKeys`, which must not
+    be in the selector too."""
+    selector, keys = dict(term["labelSelector"]["matchLabels"]), term.get("matchLabelKeys", [])
+    assert not set(keys) & set(selector)
+    return selector | {key: own[key] for key in keys if key in own}
+
+
 @each_overlay
 def test_selectors_hit_what_they_are_for(overlay: str) -> None:
     """Of this overlay only: two of them may share a namespace."""
@@ -173,48 +191,53 @@ def test_selectors_hit_what_they_are_for(overlay: str) -> None:
     for exporter in of_kind(overlay, "Deployment"):
         (service,) = of_kind(overlay, "Service")
         near = pod(overlay)["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
-        for selector in (service["spec"]["selector"], *(n["labelSelector"]["matchLabels"] for n in near)):
+        for selector in (service["spec"]["selector"], *(affine(n, dict(job)) for n in near)):
             assert set(selector.items()) <= labels_of(exporter)
             assert not set(selector.items()) <= job
             elsewhere = [labels_of(d) for o in OVERLAYS if o != overlay for d in of_kind(o, "Deployment")]
             assert not [e for e in elsewhere if set(selector.items()) <= e]
 
 
-def metrics_in(expression: Any) -> list[Any]:
-    """The selectors of a parsed expression."""
-    if isinstance(expression, promql_parser.VectorSelector):
-        return [expression]
-    parts = [getattr(expression, name, None) for name in ("expr", "lhs", "rhs", "vs")]
-    parts += list(getattr(expression, "args", None) or [])
-    return [found for part in parts if part is not None for found in metrics_in(part)]
+@each_overlay
+def test_all_of_it_is_found_by_its_labels(overlay: str) -> None:
+    """A ConfigMap that a user's own files make has only what the overlay gives it."""
+    instances = set()
+    for document in built(overlay):
+        labels = document["metadata"]["labels"]
+        instances.add(labels["app.kubernetes.io/instance"])
+        if document["kind"] != "ConfigMap":
+            assert labels["app.kubernetes.io/name"] == "reconciler", document["kind"]
+    assert len(instances) == 1
 
 
-def test_the_alerts_are_about_metrics_that_there_are() -> None:
-    rule = yaml.safe_load((DEPLOY / "alerts" / "prometheusrule.yaml").read_text())
-    assert (rule["apiVersion"], rule["kind"]) == ("monitoring.coreos.com/v1", "PrometheusRule")
-    rules = [r for group in rule["spec"]["groups"] for r in group["rules"]]
-    assert len({r["alert"] for r in rules}) == len(rules)
-    for one in rules:
-        assert set(one) == {"alert", "expr", "for", "labels", "annotations"}
-        selectors = metrics_in(promql_parser.parse(one["expr"]))
-        assert selectors, one["expr"]
-        for selector in selectors:
-            assert selector.name in HELP
-            for matcher in selector.matchers.matchers:
-                assert matcher.name in OWN_LABELS
-                if matcher.name == "outcome":
-                    assert matcher.value in OUTCOMES
-        for label in re.findall(r"\$labels\.(\w+)", str(one["annotations"])):
-            assert re.search(rf"by \([^)]*\b{label}\b", one["expr"]), f"{label} is not left by {one['expr']}"
+@each_overlay
+def test_what_runs_unattended_tells_prometheus(overlay: str) -> None:
+    """As itself: its series are told from those of another installation wherever they are scraped."""
+    (container,) = pod(overlay)["containers"]
+    assert "--metrics-file=/metrics/reconciler.prom" in container["args"]
+    instance = cron_job(overlay)["metadata"]["labels"]["app.kubernetes.io/instance"]
+    hourly = cron_job(overlay)["spec"]["schedule"].split()[1] == "*"
+    assert metrics_labels(overlay) == {"installation": instance, "schedule": "hourly" if hourly else "daily"}
+    assert len(of_kind(overlay, "Deployment")) == 1
 
 
-def test_what_a_person_has_to_look_at_has_an_alert() -> None:
-    """All that a run counts, but what is as it should be or has an alert by another name."""
-    rule = yaml.safe_load((DEPLOY / "alerts" / "prometheusrule.yaml").read_text())
-    rules = [r for group in rule["spec"]["groups"] for r in group["rules"]]
-    alerted = {s.name for r in rules for s in metrics_in(promql_parser.parse(r["expr"]))}
-    told_elsewhere = {"build_info", "run_duration_seconds", "exit_code", "steps", "unowned", "policy_findings"}
-    assert alerted == set(HELP) - {f"reconciler_{name}" for name in told_elsewhere}
+def test_a_copied_overlay_needs_no_more_than_a_name_and_a_label() -> None:
+    """What the components need stands in them."""
+    for overlay in OVERLAYS:
+        settings = yaml.safe_load((DEPLOY / "overlays" / overlay / "kustomization.yaml").read_text())
+        assert {"nameSuffix", "labels"} <= set(settings)
+        assert [set(label) for label in settings["labels"]] == [{"pairs", "includeSelectors", "includeTemplates"}]
+
+
+def test_prometheus_finds_every_exporter() -> None:
+    monitor = yaml.safe_load((DEPLOY / "alerts" / "servicemonitor.yaml").read_text())
+    assert (monitor["apiVersion"], monitor["kind"]) == ("monitoring.coreos.com/v1", "ServiceMonitor")
+    assert set(monitor["spec"]) == {"selector", "endpoints"}, "of its own namespace"
+    (endpoint,) = monitor["spec"]["endpoints"]
+    for overlay in OVERLAYS:
+        (service,) = of_kind(overlay, "Service")
+        assert set(monitor["spec"]["selector"]["matchLabels"].items()) <= set(service["metadata"]["labels"].items())
+        assert endpoint["port"] in [port["name"] for port in service["spec"]["ports"]]
 
 
 def test_every_folder_is_used(tmp_path: Path) -> None:

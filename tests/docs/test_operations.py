@@ -35,3 +35,11 @@ def test_a_lease_that_cannot_be_taken_is_found_by_its_message() -> None:
     message = f"nothing was written: {LeaseUnavailable('NAME', 'p', CatalogError(Code.INTERNAL, 'x'))}"
     begins = row("operations.md", "`nothing was written: the lease").split("`")[1]
     assert message.startswith(begins)
+
+
+def test_a_missing_variable_and_a_missing_file_are_found_by_their_codes() -> None:
+    from reconciler.manifest.variables import Resolver
+
+    resolver = Resolver({}, environ={})
+    codes = [resolver.expand(text).troubles[0].code for text in ("${env:NONE}", "${file:/nowhere/at/all}")]
+    assert re.findall(r"`error\[(\w+)\]`", row("operations.md", "`error[")) == codes

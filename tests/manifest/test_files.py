@@ -39,7 +39,10 @@ def test_file_is_read_whatever_its_suffix_and_once(tmp_path: Path) -> None:
 
 
 def test_missing_path_and_empty_folder(tmp_path: Path) -> None:
-    assert [d.code for d in load([str(tmp_path / "no")]).diagnostics] == ["M100"]
+    (absolute,) = load([str(tmp_path / "no")]).diagnostics
+    assert (absolute.code, absolute.hint) == ("M100", "check the path")
+    (relative,) = load(["no/where"]).diagnostics
+    assert (relative.code, relative.hint) == ("M100", "check the path; it is relative to the working directory")
     (tmp_path / "lake").mkdir()
     (near,) = load([str(tmp_path / "lakes")]).diagnostics
     assert (near.code, near.hint) == ("M100", f"did you mean {tmp_path / 'lake'}?")

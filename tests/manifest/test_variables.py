@@ -69,6 +69,18 @@ def test_errors(tmp_path: Path, text: str, code: str, column: int) -> None:
     assert places(loaded, code) == [(11, column + 2)]
 
 
+@pytest.mark.parametrize(
+    ("path", "hint"),
+    [
+        ("nowhere", "the path is relative to the working directory"),
+        ("/nowhere", "check the path, and that what holds it is mounted"),
+    ],
+)
+def test_the_hint_for_a_missing_file_fits_its_path(tmp_path: Path, path: str, hint: str) -> None:
+    (found,) = load_text(tmp_path, CATALOG, table("t", f"properties: {{k: '${{file:{path}}}'}}\n")).diagnostics
+    assert (found.code, found.message, found.hint) == ("M303", f"the file {path} does not exist", hint)
+
+
 FOLLOW_UPS = {
     "empty": "location: ${var:x}",
     "flag": "protect: ${var:x}",

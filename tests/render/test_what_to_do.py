@@ -77,3 +77,8 @@ def test_rows_that_break_a_check_are_not_repaired_by_apply() -> None:
 def test_without_a_plan_there_is_something_to_do_too(code: int) -> None:
     assert said(None, code)
     assert said(None, 0) == ""
+
+
+def test_a_stale_plan_is_made_anew_by_the_next_run_unless_it_was_saved() -> None:
+    assert "run again" in said(None, 4, "apply")
+    assert "saved" in said(None, 4, "apply")
