@@ -1,8 +1,9 @@
 """Globs over dotted identifiers: `*` stays inside one name, `?` is one character, `**` stands for any number of names,
 none included.
 
-A name that contains a dot is written in quotes: `raw."2024.01".*`. Matching is linear in glob times identifier,
-whatever the glob: globs come from manifests, and a manifest must not be able to hang a run.
+A name that contains a dot is written in quotes: `raw."2024.01".*`; one with a quote too, and the quote is doubled.
+Matching is linear in glob times identifier, whatever the glob: globs come from manifests, and a manifest must not be
+able to hang a run.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TypeVar
 
 from reconciler.model.ident import Ident, dotted
 
-_SEGMENT = re.compile(r'"([^"]*)"|([^."]+)')
+_SEGMENT = re.compile(r'"((?:[^"]|"")*)"|([^."]+)')
 A = TypeVar("A")
 B = TypeVar("B")
 
@@ -76,7 +77,8 @@ class Finder:
 
 @lru_cache(maxsize=1024)
 def _segments(glob: str) -> tuple[str, ...]:
-    return tuple(m.group(1) if m.group(1) is not None else m.group(2) for m in _SEGMENT.finditer(glob))
+    found = _SEGMENT.finditer(glob)
+    return tuple(m.group(2) if m.group(1) is None else m.group(1).replace('""', '"') for m in found)
 
 
 def _name(pattern: str, name: str) -> bool:

@@ -22,8 +22,14 @@ class ObjectKey(NamedTuple):
 
 
 def dotted(ident: Ident) -> str:
-    """The printed form. A name that contains a dot or a quote is quoted, so that the text stays unambiguous."""
-    return ".".join(f'"{n}"' if "." in n or '"' in n or not n else n for n in ident)
+    """The printed form. A name that contains a dot or a quote is quoted, and a quote in it doubled, so that the text
+    stays unambiguous."""
+    return ".".join(_quoted(n) if "." in n or '"' in n or not n else n for n in ident)
+
+
+def _quoted(name: str) -> str:
+    doubled = name.replace('"', '""')
+    return f'"{doubled}"'
 
 
 def parent(ident: Ident) -> Ident:

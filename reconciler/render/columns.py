@@ -54,11 +54,8 @@ def _widest(pairs: Sequence[tuple[str, str]], between: str) -> int:
 
 
 def _kind(line: str) -> str | None:
-    """The word that says what the label is a name of (`column`, `index`); None of a line without a label."""
-    if not isinstance(line, Line):
-        return None
-    words = line[2 : line.label].split(" ", 1)
-    return words[0] if len(words) > 1 else ""
+    """None of a line without a label."""
+    return line.kind if isinstance(line, Line) else None
 
 
 def fitted(text: str, columns: int | None) -> str:

@@ -16,13 +16,18 @@ from reconciler.render.safe_text import LONGEST, LONGEST_TYPE, bounded, quoted, 
 
 
 class Line(str):
-    """A detail as text. `label` is as long as what stands before its ` = ` or `: `, so that lines can be aligned."""
+    """A detail as text. `label` is as long as what stands before its ` = ` or `: `, so that lines can be aligned with
+    others of their `kind`: the word that says what the label is a name of (`column`, `index`). None of a name alone,
+    which may have spaces of its own: the caller says so."""
 
     label: int
+    kind: str
 
-    def __new__(cls, start: str, between: str, value: str) -> Line:
+    def __new__(cls, start: str, between: str, value: str, kind: str | None = None) -> Line:
         made = super().__new__(cls, f"{start}{between}{value}")
         made.label = len(start)
+        first, space, _ = start[2:].partition(" ")
+        made.kind = kind if kind is not None else first if space else ""
         return made
 
 
@@ -118,17 +123,19 @@ def _shown_column(column: Column) -> str:
 
 
 def _set(label: str, values: Mapping[str, Any], old: Mapping[str, Any]) -> Iterator[str]:
+    kind = label.partition(" ")[0]
     for key, value in values.items():
         if old.get(key) is None:
-            yield Line(f"+ {label}{safe(key)}", " = ", quoted(value))
+            yield Line(f"+ {label}{safe(key)}", " = ", quoted(value), kind)
         else:
-            yield Line(f"~ {label}{safe(key)}", " = ", f"{quoted(old[key])} -> {quoted(value)}")
+            yield Line(f"~ {label}{safe(key)}", " = ", f"{quoted(old[key])} -> {quoted(value)}", kind)
 
 
 def _unset(label: str, keys: Iterable[str], old: Mapping[str, Any]) -> Iterator[str]:
+    kind = label.partition(" ")[0]
     for key in keys:
         known = old.get(key) is not None
-        yield Line(f"- {label}{safe(key)}", " = ", quoted(old[key])) if known else f"- {label}{safe(key)}"
+        yield Line(f"- {label}{safe(key)}", " = ", quoted(old[key]), kind) if known else f"- {label}{safe(key)}"
 
 
 def _merge(label: str, values: Mapping[str, Any], old: Mapping[str, Any]) -> Iterator[str]:

@@ -6,8 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reconciler.model.change import CreateNamespace
+from reconciler.model.plan import Expect, Step
+from reconciler.model.state import Marks
 from reconciler.render.columns import NARROWEST, aligned, fitted, width, wrapped
-from reconciler.render.step_details import Line
+from reconciler.render.step_details import Line, details
 
 
 @pytest.mark.parametrize(("text", "columns"), [("abc", 3), ("表", 2), ("e\u0301", 1), ("ü", 1), ("a\u200bb", 2)])
@@ -73,3 +76,12 @@ def test_a_text_of_several_lines_is_broken_line_by_line() -> None:
 @given(WORDS)
 def test_without_a_terminal_nothing_is_broken(words: list[str]) -> None:
     assert list(wrapped(" ".join(words), None)) == [" ".join(words)]
+
+
+def test_a_key_with_a_space_is_aligned_with_the_others() -> None:
+    change = CreateNamespace(("a",), {"<b>": "x", "a b c": "y", "column d": "z"}, Marks("us"))
+    absent = Expect("absent")
+    step = Step("s1", "lake", change, "safe", "why", "allowed", None, (), absent, absent, (), None, None, None)
+    assert list(aligned(list(details(step)))) == [
+        '+ <b>      = "x"', '+ a b c    = "y"', '+ column d = "z"',
+    ]  # fmt: skip

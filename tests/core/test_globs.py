@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.core.globs import Finder, matcher, matches
+from reconciler.core.globs import Finder, matcher, matches, parse_dotted
+from reconciler.model.ident import dotted
 
 
 @pytest.mark.parametrize(
@@ -51,3 +52,14 @@ def test_many_globs_find_what_each_of_them_matches(globs: list[str], ident: tupl
     expected = {glob for glob in globs if matches(glob, ident)}
     assert set(Finder(globs).find(ident)) == expected
     assert matcher(globs)(ident) is bool(expected)
+
+
+def test_a_quote_in_a_name_is_doubled() -> None:
+    assert dotted(("ns", "t\"q'")) == 'ns."t""q\'"'
+    assert matches('ns."t""q\'"', ("ns", "t\"q'"))
+    assert matches('ns."a"".b*"', ("ns", 'a".bc'))
+
+
+@given(st.lists(st.text(st.sampled_from('a."*')), min_size=1, max_size=4).map(tuple))
+def test_what_is_printed_is_that_name_and_no_other(ident: tuple[str, ...]) -> None:
+    assert parse_dotted(dotted(ident)) == ident
