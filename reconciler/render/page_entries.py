@@ -25,9 +25,8 @@ LEFT_OUT = "Declared, but not compared: this run was asked for others"
 
 
 def entries(plan: Plan, warnings: Sequence[Diagnostic] = ()) -> list[Entry]:
-    """Warnings of what others may not do, refusing findings, incomplete listings, what is held back, what destroys,
-    what rewrites; the rest in the order of the plan; then what is only told. `order`: the place without that
-    preference."""
+    """What others may not do, refusing findings, incomplete listings, what is held back, what destroys, what rewrites;
+    the rest in the order of the plan; then what is only told. `order` is the place without that preference."""
     found = [*_found(plan), *((-1 if w.code in OF_OTHERS else 6, diagnostic_entry(w)) for w in warnings)]
     for order, (_, entry) in enumerate(found):
         entry["order"] = order

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import quote
 
 from reconciler import __version__
-from reconciler.model.diagnostic import Diagnostic, Severity, Source
+from reconciler.model.diagnostic import OF_OTHERS, Diagnostic, Severity, Source
 from reconciler.model.finding import Finding, Waiver
 from reconciler.model.ident import ObjectKey
 from reconciler.model.plan import THRESHOLD, Plan, Step
@@ -101,7 +101,7 @@ def _sentence(message: str, hint: str) -> str:
 
 
 def _log(what: str, told: Sequence[_Told], explained: Explained, notes: list[dict[str, Any]], done: bool = True) -> str:
-    placed = sorted((t for t in told if t.source is not None), key=lambda t: (t.level != "error", t.waiver is not None))
+    placed = sorted((t for t in told if t.source is not None), key=_order)
     notes += [_note(t.message, t.level, t.rule) for t in told if t.source is None]
     if len(placed) > MOST_RESULTS:
         cut = f"{len(placed) - MOST_RESULTS} of {len(placed)} results are left out: the file holds {MOST_RESULTS}"
@@ -127,6 +127,11 @@ def _log(what: str, told: Sequence[_Told], explained: Explained, notes: list[dic
         "results": [_result(t, rules) for t in placed[:MOST_RESULTS]],
     }
     return dumped({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]})
+
+
+def _order(told: _Told) -> tuple[bool, bool, bool]:
+    """What others may not do is the last to be left out."""
+    return told.rule not in OF_OTHERS, told.level != "error", told.waiver is not None
 
 
 def _rule(rule: str, explained: Explained) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from reconciler.render.markdown import plan_markdown
 from reconciler.render.markdown_parts import diagnostics_markdown
 from reconciler.render.plan_page import plan_page
 from reconciler.render.safe_markdown import length
+from reconciler.render.sarif import plan_sarif
 
 THEIRS = Diagnostic(Source("z.yaml", 9), "M312", "warning", "not used: it differs", "it counts once it is there")
 
@@ -113,3 +114,8 @@ def test_junit_has_them_and_fails_for_none(drift: bool) -> None:
     assert text is not None
     assert "M312" in text
     assert suites.attrib["failures"] == "0"
+
+
+def test_sarif_leaves_it_out_last() -> None:
+    results = json.loads(plan_sarif(plan(), {}, [*filler(6000, "error"), THEIRS]))["runs"][0]["results"]
+    assert [results[0]["ruleId"], len(results)] == ["M312", 5000]

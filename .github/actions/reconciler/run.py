@@ -23,6 +23,8 @@ from workflow import LONGEST, annotation, error, fenced, no_commands, output, su
 OK, ERROR, CHANGES, REFUSED, STALE = 0, 1, 2, 3, 4
 STRANGERS = ("pull_request", "pull_request_target", "pull_request_review", "workflow_run", "issue_comment")
 """Events behind which the manifests may be somebody else's."""
+UNCOVERED = "does not cover this run"
+"""What the program says of a reviewed plan, when nothing was written: another thing may be stale after some steps."""
 LONGEST_IN_COMMENT = 20_000
 """Characters of what the program said."""
 INPUTS = frozenset(
@@ -184,8 +186,8 @@ def apply() -> int:
     files = ["--report", str(folder() / "report.json"), "--journal", str(folder() / "journal.jsonl")]
     code, said, problems = run("apply", "--plan", str(now), *reviewed, "--yes", *files, *lines("APPLY_ARGS"))
     summary(fenced(said) if code == OK else failed("Apply", code, said + problems))
-    if code == STALE and reviewed:
-        not_seen("the reviewed plan does not cover this run, or somebody is changing a catalog", made, shown)
+    if code == STALE and UNCOVERED in problems:
+        not_seen(f"the reviewed plan {UNCOVERED}. Nothing was applied", made, shown)
     run_id = f"{os.environ.get('GITHUB_RUN_ID', '0')}-{os.environ.get('GITHUB_RUN_ATTEMPT', '1')}"
     output(files=str(folder()), artifact=f"reconciler-report-{name()}-{run_id}")
     return code
