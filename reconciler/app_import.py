@@ -48,6 +48,8 @@ class Imported:
     left: int
     """How many times something is live and the files do not say it. Each was told."""
     missed: Missed = field(default_factory=Missed)
+    unread: int = 0
+    """How many parameters of indexes the files say that nobody can read from what is live."""
 
 
 def import_catalogs(request: ImportRequest, at: Session) -> Imported:
@@ -78,7 +80,7 @@ def import_catalogs(request: ImportRequest, at: Session) -> Imported:
         at.say(f"note: {note}")
     if not request.dry_run:
         _write(changes)
-    return Imported(changes, files.left, missed)
+    return Imported(changes, files.left, missed, files.unread)
 
 
 def _there(request: ImportRequest, at: Session) -> tuple[Desired, ImportedFiles]:

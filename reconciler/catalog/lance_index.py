@@ -17,10 +17,7 @@ INDEXES_KEY = "reconciler.indexes"
 
 _TYPES = {"btree", "bitmap", "label_list", "inverted", "ngram", "zonemap", "bloomfilter"} | VECTOR_INDEXES
 _DESCRIBED = {"labellist": "label_list", "fts": "inverted"}
-_RENAMED = {
-    "max_connections": "m", "construction_ef": "ef_construction", "min_ngram_length": "ngram_min_length",
-    "max_ngram_length": "ngram_max_length",
-}  # fmt: skip
+_RENAMED = {"max_connections": "m", "construction_ef": "ef_construction"}
 _GROUPS = ("compression", "hnsw")
 _NOT_PARAMS = frozenset({"type", "runtime_hints", "metric_type"})
 
@@ -36,8 +33,10 @@ def read_indexes(descriptions: Iterable[Any], recorded: Mapping[str, Index]) -> 
         kind = _DESCRIBED.get(lowered, lowered)
         record = recorded.get(name)
         noted = record.params if record is not None and record.type == kind else {}
-        params = {**noted, **_readable(description.details or {})}
-        found.append(Index(name, ".".join(description.field_names[:1]), kind, params, tuple(sorted(noted))))
+        read = _readable(description.details or {})
+        unread = frozenset(noted.keys() - read.keys())
+        column = ".".join(description.field_names[:1])
+        found.append(Index(name, column, kind, {**noted, **read}, tuple(sorted(noted)), unread))
     return tuple(sorted(found, key=lambda index: index.name))
 
 

@@ -43,4 +43,5 @@ def _nothing(args: argparse.Namespace, done: Imported) -> str:
     asked = " (of what was asked for)" if args.target or args.catalog else ""
     if args.only_unmanaged:
         return f"nothing to do: all that is live{asked} has an owner or is declared; what is declared was not compared"
-    return f"nothing to do: the files in {args.output} say what is live{asked}"
+    known = ", as far as it can be read" if done.unread else ""
+    return f"nothing to do: the files in {args.output} say what is live{asked}{known}"

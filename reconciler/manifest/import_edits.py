@@ -102,14 +102,13 @@ def _indexes(
         path = (*INDEXES, number)
         if said.name in unsaid or f"indexes.{said.name}" in declared.ignore_differences:
             continue
-        entry_at(written, number, said.name)
+        entry = entry_at(written, number, said.name)
         if said.name not in there:
             yield Remove(path)
             continue
         found, doc = there[said.name]
         if (said.type, said.column) != (found.type, found.column):
-            yield Remove(path)
-            new.append(doc)
+            yield from _another_index(path, entry, said, doc)
             continue
         for key, value in said.params.items():
             if key in found.params and found.params[key] != value:
@@ -118,6 +117,24 @@ def _indexes(
     new += [d for n, (_, d) in there.items() if n not in names and f"indexes.{n}" not in declared.ignore_differences]
     if new:
         yield Append(INDEXES, tuple(escaped(doc) for doc in new))
+
+
+def _another_index(path: Path, entry: Doc, said: Index, doc: Doc) -> Iterator[Edit]:
+    """In its place, with the comments there. Parameters of another type mean something else, so only those stay that
+    the live index has."""
+    params = doc.get("params", {})
+    if doc["column"] != said.column:
+        yield Set((*path, "column"), escaped(doc["column"]))
+    if doc["type"] != said.type:
+        yield Set((*path, "type"), doc["type"])
+    if "name" in doc and "name" not in entry:
+        yield Set((*path, "name"), escaped(doc["name"]))
+    for key in said.params:
+        if key not in params:
+            yield Remove((*path, "params", key))
+    for key, value in params.items():
+        if said.params.get(key) != value:
+            yield Set((*path, "params", key), escaped(value))
 
 
 def _at(document: Any, path: Path) -> Any:

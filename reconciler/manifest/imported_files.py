@@ -27,6 +27,7 @@ from reconciler.manifest.import_target import (
     source_of,
     without_defaults,
 )
+from reconciler.manifest.import_unread import UnreadTold
 from reconciler.manifest.origins import Origins
 from reconciler.manifest.sheet import Sheet
 from reconciler.manifest.unread_documents import is_unread
@@ -34,6 +35,7 @@ from reconciler.manifest.variables import escaped
 from reconciler.manifest.yaml_edit import CannotEdit, Edit, edited_value
 from reconciler.manifest.yaml_write import as_block
 from reconciler.model.desired import DesiredNamespace, DesiredObject, DesiredTable
+from reconciler.model.diagnostic import Source
 from reconciler.model.file_change import FileChange
 from reconciler.model.ident import ObjectKey
 from reconciler.model.state import NamespaceState, TableState
@@ -62,6 +64,7 @@ class ImportedFiles:
         self._columns = Columns()
         self._only_there = 0
         self._by_defaults = DefaultsTold()
+        self._unread = UnreadTold()
         self.left = 0
         """How many times something is live and the files do not say it. Each was told."""
 
@@ -83,6 +86,11 @@ class ImportedFiles:
 
     def _overlay(self) -> Path:
         return Path("overlays", self._environment) if self._environment else Path()
+
+    @property
+    def unread(self) -> int:
+        """How many parameters of indexes the files say that nobody can read from what is live."""
+        return len(self._unread)
 
     def leave(self, message: str) -> None:
         """Something differs and stays."""
@@ -121,6 +129,7 @@ class ImportedFiles:
         except Conflict as error:
             self.leave(f"warning: {key} is left out: {error}; give it its own value, or narrow `match`")
             return False
+        self._note_unread(self._meaning(part), live, part)
         self._by_defaults.add(key, given)
         self.left += bool(given)
         self._only_there += bool(self._environment)
@@ -158,9 +167,23 @@ class ImportedFiles:
                 return False
         except (Conflict, CannotEdit):
             return False
+        self._note_unread(self._meaning(part), live, part)
         self._by_defaults.add(key, given)
         self.left += bool(given)
         return True
+
+    def _meaning(self, part: Part) -> DesiredObject:
+        """Of a new document."""
+        assert part.document is not None
+        meant = convert(part.document, Source("-"), self._columns, [])
+        assert isinstance(meant, DesiredNamespace | DesiredTable)
+        return meant
+
+    def _note_unread(self, said: DesiredObject, live: NamespaceState | TableState, part: Part) -> None:
+        if isinstance(said, DesiredTable) and "indexes" not in said.ignore_differences:
+            left_alone = {i.name for i in said.indexes if f"indexes.{i.name}" in said.ignore_differences}
+            indexes = [i for i in said.indexes if i.name not in left_alone]
+            self._unread.add(ObjectKey(said.catalog, said.ident, part.kind), indexes, live)
 
     def update(self, part: Part, declared: DesiredObject, live: NamespaceState | TableState, new_file: str) -> None:
         """Makes the documents that declare the object say what is live. Where that cannot be done they stay, and
@@ -168,6 +191,7 @@ class ImportedFiles:
         assert part.document is not None
         wanted = convert(part.document, declared.source, self._columns, [])
         assert isinstance(wanted, DesiredNamespace | DesiredTable)
+        self._note_unread(declared, live, part)
         key, at = ObjectKey(declared.catalog, declared.ident, part.kind), declared.source
         document = self._origins.of(declared)
         try:
@@ -222,6 +246,8 @@ class ImportedFiles:
 
     def notes(self, changed: bool) -> Iterator[str]:
         """What is to be known about all of it."""
+        if self._unread:
+            yield self._unread.text()
         if self._by_defaults:
             yield self._by_defaults.text()
         if self._only_there:

@@ -72,6 +72,9 @@ class Index:
     recorded: tuple[str, ...] = ()
     """Live only, sorted: the parameters we recorded when we made it. Only these are part of a fingerprint, because
     what Lance fills in by itself cannot be foretold."""
+    unread: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
+    """Live only: the recorded parameters that cannot be read back. If somebody else made the index anew, they are those
+    of the one before. Never compared, never part of a fingerprint."""
 
 
 def default_index_name(column: str) -> str:

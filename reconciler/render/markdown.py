@@ -86,7 +86,7 @@ class _PlanPage:
         self._findings = self._page.section(POLICY_HEADER, "\n")
         names = sorted({*plan.catalogs, *(s.catalog for s in plan.steps)})
         self._catalogs = {name: _Sections(self._draft, name, self) for name in names}
-        left = "were left out, because the run was asked for others"
+        left = f"{'was' if len(plan.left_out) == 1 else 'were'} left out, because the run was asked for others"
         self._left_out = fold(self._page, f"{plural(len(plan.left_out), 'declared object')} {left}")
         more = "more " if self._foremost or said else ""
         self._problems = fold(self._page, plural(len(self._warnings), f"{more}warning"), opened=True)

@@ -182,6 +182,17 @@ def test_every_index_type_is_created_and_read_back(wide: DirectoryCatalog) -> No
     assert "index" in message_of(wide, cast)
 
 
+def test_parameters_that_can_be_read_are_those_of_the_live_index(wide: DirectoryCatalog) -> None:
+    """Not those of the one that we made, when others have made it anew; which cannot be read is known."""
+    run(wide, CreateIndex(T, Index("s", "name", "inverted", {"base_tokenizer": "ngram", "min_ngram_length": 2})))
+    run(wide, CreateIndex(T, Index("v", "v", "ivf_flat", {"metric": "cosine", "num_partitions": 1})))
+    dataset = lance.dataset(wide.storage.uri(table_folder(wide)))
+    dataset.create_scalar_index("name", "INVERTED", name="s", replace=True, base_tokenizer="ngram", min_ngram_length=1)
+    live = {i.name: i for i in data(wide, *T).indexes}
+    assert (live["s"].params["min_ngram_length"], live["s"].unread) == (1, frozenset())
+    assert live["v"].unread == {"num_partitions"}
+
+
 def message_of(catalog: DirectoryCatalog, change: Change) -> str:
     with pytest.raises(CatalogError) as refused:
         run(catalog, change)

@@ -207,3 +207,22 @@ def test_a_file_where_a_folder_has_to_be_is_an_error(lake: Path) -> None:
     run = reconciler(lake, "import", "c.yaml", "-o", "live")
     assert run.code == 1
     assert "nothing was written" in run.err
+
+
+def test_what_cannot_be_read_of_an_index_is_told(tmp_path: Path) -> None:
+    """Somebody else may have made the index anew: the files may say what was, and no more is promised."""
+    schema = "[{name: id, type: int64}, {name: v, type: 'fixed_size_list<float32>[4]'}]"
+    first = "{column: v, type: ivf_flat, params: {metric: l2, num_partitions: 1}}"
+    second = "{column: v, name: w, type: ivf_flat, params: {num_partitions: 1}}"
+    for indexes, more in ((first, ""), (f"{first}, {second}", " (nor can 1 other parameter)")):
+        write(tmp_path, catalog(), namespace("a"), table("a", "t", schema=schema, spec=f"indexes: [{indexes}]"))
+        assert reconciler(tmp_path, "apply", "m.yaml", "--yes").code == 0
+        told = f"note: num_partitions of the index v_idx of lake:a.t cannot be read from a live index{more}: "
+        (tmp_path / "m").mkdir(exist_ok=True)
+        (tmp_path / "m.yaml").rename(tmp_path / "m" / "m.yaml")
+        again = reconciler(tmp_path, "import", "m", "-o", "m")
+        assert told in again.err
+        assert again.err.endswith("nothing to do: the files in m say what is live, as far as it can be read\n")
+        fresh = reconciler(tmp_path, "import", "m", "-o", f"new{len(more)}")
+        assert fresh.code == 0
+        assert told in fresh.err

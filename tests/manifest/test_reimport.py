@@ -242,9 +242,54 @@ def test_indexes_and_protection_follow(files: Path) -> None:
     imported(files, live)
     assert text(files) == head + (
         "spec:\n  schema: [{name: id, type: int64}]\n  protect: false  # why\n  indexes:\n"
-        "  - {column: id, type: zonemap}\n  - {column: id, type: bitmap, name: c}\n"
+        "  - {column: id, type: zonemap}  # first\n  - {column: id, type: bitmap, name: c}\n"
     )
     assert imported(files, live)[0] == []
+
+
+INDEX_LINES = [
+    (
+        "{column: v, type: ivf_pq, params: {metric: l2, num_partitions: 2, num_sub_vectors: 8}}   # pq",
+        Index("v_idx", "v", "ivf_flat", {"metric": "cosine"}),
+        "{column: v, type: ivf_flat, params: {metric: cosine}}   # pq",
+    ),
+    (
+        "{column: v, type: ivf_pq, params: {num_sub_vectors: 8}}   # pq",
+        Index("v_idx", "v", "ivf_flat"),
+        "{column: v, type: ivf_flat}   # pq",
+    ),
+    (
+        "{column: v, type: ivf_flat}   # flat",
+        Index("v_idx", "v", "ivf_pq", {"num_sub_vectors": 8}),
+        "{column: v, type: ivf_pq, params: {num_sub_vectors: 8}}   # flat",
+    ),
+    (
+        "{column: v, type: ivf_flat}   # v",
+        Index("v_idx", "w", "ivf_flat"),
+        "{column: w, type: ivf_flat, name: v_idx}   # v",
+    ),
+    (
+        "{column: v, type: ivf_flat, name: i}   # v",
+        Index("i", "w", "ivf_sq"),
+        "{column: w, type: ivf_sq, name: i}   # v",
+    ),
+]
+
+
+@pytest.mark.parametrize(("before", "live", "after"), INDEX_LINES)
+def test_an_index_of_another_kind_stays_in_its_line(files: Path, before: str, live: Index, after: str) -> None:
+    """With the comment there."""
+    head, _, _ = WRITTEN.partition("spec:\n")
+    columns = "spec:\n  schema:\n  - {name: id, type: int64}\n" + "".join(
+        f"  - {{name: {c}, type: 'fixed_size_list<float32>[16]'}}\n" for c in "vw"
+    )
+    more = "  - {column: id, type: btree}\n"
+    (files / "live/lake/a.yaml").write_text(f"{head}{columns}  indexes:\n  - {before}\n{more}")
+    vectors = [f"{c}:fixed_size_list<float32>[16]" for c in "vw"]
+    state = snapshot(t=table("id:int64", *vectors, indexes=(live, Index("id_idx", "id", "btree"))))
+    imported(files, state)
+    assert text(files) == f"{head}{columns}  indexes:\n  - {after}\n{more}"
+    assert imported(files, state)[0] == []
 
 
 def test_a_file_that_cannot_be_added_to_is_in_the_way(files: Path) -> None:

@@ -181,3 +181,10 @@ def test_errors_are_shown_before_warnings() -> None:
     hidden, total, kinds = cut(markdown)["problem"]
     assert (total, kinds) == (2001, {"warning": hidden})
     assert len(seen) == total - hidden
+
+
+def test_one_object_that_is_left_out() -> None:
+    keys = tuple(ObjectKey("lake", (name,), "Table") for name in "ab")
+    one, two = (plan_markdown(plan([], left_out=keys[:count]), "t") for count in (1, 2))
+    assert "1 declared object was left out" in one
+    assert "2 declared objects were left out" in two
