@@ -116,7 +116,9 @@ def _said(object_: Any, before: Any, wanted: Any) -> dict[str, Any]:
 
 def table(*names: str, properties: Any = None, **dataset: Any) -> Present:
     fields = tuple(Field(n.split(":")[0], parse_type(n.split(":")[1])) for n in names)
-    return Present(TableState("x", properties or {}, Marks("default"), DatasetState(fields, owner="default", **dataset)))
+    return Present(
+        TableState("x", properties or {}, Marks("default"), DatasetState(fields, owner="default", **dataset))
+    )
 
 
 def snapshot(**tables: Present) -> Snapshot:
