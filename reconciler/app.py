@@ -227,7 +227,7 @@ def apply(
     from reconciler.engine.execute import execute
     from reconciler.engine.journal import JournalError, Witness
     from reconciler.engine.lease_keeper import LeaseRefused, LeaseUnavailable
-    from reconciler.engine.outcome import cut_short
+    from reconciler.engine.outcome import cut_short, nothing_ran
     from reconciler.engine.signals import stop_on_signals
 
     journal = Witness(told_steps(_journal(the_plan, options.journal, at), at.tell))
@@ -263,6 +263,8 @@ def apply(
                         lost=turn.known,
                         applied_by=at.run.applied_by() if at.run is not None else "",
                     )
+            if report.outcome == "stale" and stop.is_set():  # Who was told to stop is not to plan anew.
+                report = nothing_ran(the_plan, "interrupted", f"interrupted before the first write; {report.message}")
             report = replace(report, leases=tuple(turn.uses()))
         except (LeaseRefused, LeaseUnavailable) as error:
             report = without_turn(the_plan, error, journal)

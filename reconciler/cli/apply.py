@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import time
+from dataclasses import replace
 from pathlib import Path
 
 from reconciler import app, app_saved, app_trust
@@ -93,11 +95,14 @@ def _applied(args: argparse.Namespace, out: Output, file: ReportFile) -> Report:
         app_saved.connect_for(made, Path(args.plan), out.session, trusted)
     journal = Path(args.journal) if args.journal else None
     options = app.RunOptions(args.parallelism, args.timeout, journal, spark(args), args.lock_timeout)
+    end = None if args.timeout is None else time.monotonic() + args.timeout
     report = app.apply(made, options, out.session, file.write)
     for _ in range(_TIMES_ANEW if args.yes and args.plan is None and args.reviewed is None else 0):
-        if report.outcome != "stale":
+        if report.outcome != "stale" or (end is not None and time.monotonic() >= end):
             break
-        report = app.apply(_planned_anew(args, out, report), options, out.session, file.write)
+        again = _planned_anew(args, out, report)
+        left = None if end is None else max(0.0, end - time.monotonic())
+        report = app.apply(again, replace(options, timeout=left), out.session, file.write)
     return report
 
 

@@ -24,9 +24,14 @@ def refuse_clashes(args: argparse.Namespace) -> None:
             if _is_read(path, Path(source)):
                 raise app.Failure(f"{flag} {path} would overwrite what is read from {source}: choose another file")
         for other, earlier in written:
-            if path.resolve() == earlier.resolve():
+            if path.resolve() == earlier.resolve() and not _stream(path):
                 raise app.Failure(f"{other} and {flag} both name {path}: choose another file for one of them")
         written.append((flag, path))
+
+
+def _stream(path: Path) -> bool:
+    """A pipe or a device takes what several write, one after the other."""
+    return path.exists() and not path.is_file()
 
 
 def _is_read(path: Path, source: Path) -> bool:

@@ -95,7 +95,8 @@ def _as_yaml(key: str, pattern: str) -> str:
 def _location(check: LocationPrefix, place: Place) -> Iterator[Broken]:
     """What cannot be told is told: a rule that keeps silent looks like one that is kept."""
     at: Path = ("spec", "location")
-    found = [inside(prefix, place.whole) if place.whole is not None else None for prefix in check.prefixes]
+    prefixes = (*check.prefixes, *check.led_to)
+    found = [inside(prefix, place.whole) if place.whole is not None else None for prefix in prefixes]
     if True in found:
         return
     if None in found:

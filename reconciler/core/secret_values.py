@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 MASK = "***"
 _WORD = "A-Za-z0-9"
+_MIXED = r"(?=[\w.-]{0,255}[A-Z])(?=[\w.-]{0,255}[a-z])"
+"""Names have small letters and dashes, too; what was drawn by chance has letters of both kinds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,20 +43,24 @@ _FORMS = (
     _token("akia asia", "an AWS access key", r"A(?:KI|SI)A[0-9A-Z]{16}"),
     _token("ghp_ gho_ ghu_ ghs_ ghr_", "a GitHub token", r"gh[pousr]_[A-Za-z0-9]{36,255}"),
     _token("github_pat_", "a GitHub token", r"github_pat_[A-Za-z0-9_]{40,255}"),
-    _token("glpat- gldt- glrt- glsoat- glptt- glft-", "a GitLab token", r"gl(?:pat|dt|rt|soat|ptt|ft)-[\w.-]{20,255}"),
+    _token(
+        "glpat- gldt- glrt- glsoat- glptt- glft-",
+        "a GitLab token",
+        rf"gl(?:pat|dt|rt|soat|ptt|ft)-{_MIXED}[\w.-]{{20,255}}",
+    ),
     _form(
         "eyj",
         "a JSON web token",
         r"(?<![\w-])eyJ[\w-]{8,}\.(?:eyJ[\w-]{8,}\.[\w-]{16,}|[\w-]*\.[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,})",
     ),
-    _token("xoxa- xoxb- xoxe- xoxo- xoxp- xoxr- xoxs-", "a Slack token", r"xox[abeoprs]-[A-Za-z0-9-]{10,255}"),
+    _token("xoxa- xoxb- xoxe- xoxo- xoxp- xoxr- xoxs-", "a Slack token", r"xox[abeoprs]-[0-9][A-Za-z0-9-]{9,255}"),
     _token("xapp-", "a Slack token", r"xapp-[0-9]-[A-Za-z0-9-]{10,255}"),
     _form("hooks.slack.com", "a Slack webhook", r"hooks\.slack\.com/services/T[A-Z0-9]+/B[A-Z0-9]+/[A-Za-z0-9]{20,}"),
     _token("aiza", "a Google API key", r"AIza[\w-]{35}"),
     _token("ya29.", "a Google token", r"ya29\.[\w-]{20,4000}"),
     _token("gocspx-", "a Google client secret", r"GOCSPX-[\w-]{28}"),
     _token("_live_ _test_", "a Stripe key", r"[rs]k_(?:live|test)_[A-Za-z0-9]{16,255}"),
-    _token("sk-", "an API key", r"sk-(?:(?:admin|ant|or|proj|svcacct)-[\w-]{20,255}|[A-Za-z0-9]{48})"),
+    _token("sk-", "an API key", rf"sk-(?:(?:admin|ant|or|proj|svcacct)-{_MIXED}[\w-]{{20,255}}|[A-Za-z0-9]{{48}})"),
     _token("hf_", "a Hugging Face token", r"hf_[A-Za-z0-9]{34}"),
     _token("dapi", "a Databricks token", r"dapi[0-9a-f]{32}(?:-[0-9])?"),
     _token("npm_", "an npm token", r"npm_[A-Za-z0-9]{36}"),
@@ -65,7 +71,7 @@ _FORMS = (
     _token("sg.", "a SendGrid key", r"SG\.[\w-]{22}\.[\w-]{43}"),
     _form("key=", "an account key", r"(?:Account|SharedAccess)Key=[A-Za-z0-9+/]{40,}={0,2}"),
     _form("sig", "a signed address", r"[?&](?:sig|(?i:x-(?:amz|goog)-signature))=[A-Za-z0-9%+/_-]{30,}"),
-    _form("password= passwd= pwd=", "a password", r"(?<=[?&;])\s?(?i:password|passwd|pwd)=[^;&\s*$<{\[]{1,255}"),
+    _form("password= passwd= pwd=", "a password", r"(?<=[?&;])(?i:password|passwd|pwd)=[^;&\s*$<{\[]{1,255}"),
 )
 
 

@@ -63,7 +63,7 @@ def holds_userinfo(uri: str) -> bool:
 
 def inside(folder: str, location: str) -> bool | None:
     """Is the location the folder or below it? None when that cannot be told: it is relative, or not resolved yet."""
-    if "${" in location:
+    if "${" in location or "${" in folder:
         return None
     outer, inner = _whole(folder), _whole(location)
     if not inner.startswith("/") and ":/" not in inner:

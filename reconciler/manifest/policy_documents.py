@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
@@ -79,7 +80,9 @@ class LocationRule(_Rule):
     prefixes: Annotated[list[Prefix], Field(min_length=1)]
 
     def check(self) -> p.Check:
-        return p.LocationPrefix(tuple(self.prefixes))
+        local = [prefix for prefix in self.prefixes if prefix.startswith("/")]
+        led_to = (real for prefix in local if (real := os.path.realpath(prefix)) != prefix.rstrip("/"))
+        return p.LocationPrefix(tuple(self.prefixes), tuple(led_to))
 
 
 class ColumnsRule(_Rule):

@@ -126,7 +126,10 @@ def _unknown_environments(rule: Any, place: Path, known: Sequence[str] | None) -
 
 
 def _unmatched(rule: Any, place: Path, desired: Desired) -> Iterator[Problem]:
-    """Not of a run without any object in reach: it is about the policies alone, or about other catalogs."""
+    """Not of a run without any object in reach: it is about the policies alone, or about other catalogs. Nor of a rule
+    that is for what no manifest declares, or for environments: others have objects of their own."""
+    if rule.get("rule") == "no-destructive-change" or rule.get("environments"):
+        return
     catalogs = rule.get("catalogs") or {*desired.namespaces, *desired.tables}
     reached = [o.ident for o in objects_of(desired, catalogs)]
     for at, glob in enumerate(rule.get("match", ()) if reached else ()):

@@ -70,6 +70,8 @@ class RequiredOwner:
 @dataclass(frozen=True, slots=True)
 class LocationPrefix:
     prefixes: tuple[str, ...]
+    led_to: tuple[str, ...] = field(default=(), compare=False)
+    """The folders that they are on this machine, where links lead elsewhere: not told, they differ by machine."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -96,4 +99,39 @@ def test_nor_one_that_somebody_agreed_to(tmp_path: Path, between: Between, monke
     monkeypatch.setattr(apply, "confirm", lambda *given, **more: None)
     seen = between(lambda: reconciler(tmp_path, "apply", "theirs.yaml", "--yes"))
     done = reconciler(tmp_path, "apply", "m.yaml", "--format", "json")
+    assert (done.code, done.json["outcome"], len(seen)) == (4, "stale", 1)
+
+
+def test_nor_is_one_made_after_a_signal(tmp_path: Path, between: Between, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who is told to stop writes nothing more, also when it was about to look again."""
+    from reconciler.engine import execute
+
+    write(tmp_path, *MINE)
+    write(tmp_path, *THEIRS, name="theirs.yaml")
+    real = execute.check
+
+    def told_meanwhile(*given: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGTERM)
+        return real(*given)
+
+    def theirs() -> None:
+        reconciler(tmp_path, "apply", "theirs.yaml", "--yes")
+        monkeypatch.setattr(execute, "check", told_meanwhile)
+
+    seen = between(theirs)
+    done = reconciler(tmp_path, "apply", "m.yaml", "--yes", "--format", "json")
+    assert (done.code, done.json["outcome"], len(seen)) == (130, "interrupted", 1), done.err
+    assert done.json["summary"]["done"] == 0
+
+
+def test_the_time_limit_is_for_all_of_it(tmp_path: Path, between: Between) -> None:
+    write(tmp_path, *MINE)
+    write(tmp_path, *THEIRS, name="theirs.yaml")
+
+    def slowly() -> None:
+        reconciler(tmp_path, "apply", "theirs.yaml", "--yes")
+        time.sleep(0.6)
+
+    seen = between(slowly)
+    done = reconciler(tmp_path, "apply", "m.yaml", "--yes", "--timeout", "0.5", "--format", "json")
     assert (done.code, done.json["outcome"], len(seen)) == (4, "stale", 1)

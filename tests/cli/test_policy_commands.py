@@ -66,6 +66,14 @@ def test_the_report_has_the_findings_in_every_format(tmp_path: Path, kind: str) 
     assert [(r["ruleId"], "suppressions" in r) for r in sarif if r["ruleId"] == "P001"] == [("P001", kind == "waived")]
 
 
+def test_a_prefix_that_is_not_resolved_is_told_and_refuses_nothing(tmp_path: Path) -> None:
+    """Pull requests of strangers are checked so."""
+    rule = "{rule: location-prefix, prefixes: ['/${env:PFX}/lake']}"
+    write(tmp_path, catalog(), namespace("n"), table("n", "t"), policy(rule))
+    run = reconciler(tmp_path, "validate", "--no-resolve", "m.yaml", "--format", "json")
+    assert (run.code, [(d["code"], d["severity"]) for d in run.json["diagnostics"]]) == (0, [("P004", "warning")])
+
+
 def test_no_changes_do_not_help(tmp_path: Path) -> None:
     write(tmp_path, catalog(), namespace("n"), table("n", "T1"))
     assert reconciler(tmp_path, "apply", "m.yaml", "--yes").code == 0

@@ -37,7 +37,6 @@ def folder(tmp_path: Path) -> Path:
         ("apply m.yaml --yes --report plan.json --reviewed plan.json", "would overwrite what is read from plan.json"),
         ("apply m.yaml --yes --journal o --report o", "--journal and --report both name o"),
         ("apply m.yaml --yes --journal o --metrics-file ./o", "--journal and --metrics-file both name o"),
-        ("apply m.yaml --yes --report /dev/null --metrics-file /dev/null", "--report and --metrics-file both name"),
         ("drift m.yaml --metrics-file m.yaml", "--metrics-file m.yaml would overwrite what is read from m.yaml"),
         ("drift m.yaml --metrics-label a=b", "--metrics-label is for --metrics-file, which was not given"),
     ],
@@ -54,3 +53,9 @@ def test_files_of_their_own_are_fine(folder: Path) -> None:
     flags = ("--journal", "j.jsonl", "--report", "r.json", "--metrics-file", "x.prom")
     assert reconciler(folder, "apply", "m.yaml", "--yes", *flags).code == 0
     assert all((folder / name).exists() for name in ("j.jsonl", "r.json", "x.prom"))
+
+
+def test_a_stream_takes_several(folder: Path) -> None:
+    assert reconciler(folder, "apply", "m.yaml", "--yes").code == 0
+    again = reconciler(folder, "apply", "m.yaml", "--yes", "--journal", "/dev/null", "--report", "/dev/null")
+    assert again.code == 0, again.err

@@ -207,6 +207,18 @@ def test_a_folder_relative_to_the_working_directory_is_judged(
     )
 
 
+@pytest.mark.parametrize("prefix", ["real", "link"])
+@pytest.mark.parametrize("start", ["real", "link"])
+def test_a_folder_behind_a_link_is_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: str, prefix: str
+) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    monkeypatch.chdir(tmp_path / start)
+    rule = policy(f"{{rule: location-prefix, prefixes: ['{tmp_path}/{prefix}']}}")
+    assert found(tmp_path, CATALOG, NS, table("n, t"), rule) == ()
+
+
 @pytest.mark.parametrize(
     ("location", "inside"),
     [("./lake/u", True), ("u", True), ("lake/u", False)],
@@ -335,6 +347,7 @@ def test_what_is_wrong_with_a_policy_or_a_waiver(tmp_path: Path, code: str) -> N
         ("match: ['m.**'], severity: off", []),
         ("match: ['m.**'], catalogs: [empty]", []),
         ("environments: [prd]", []),  # There are no overlays.
+        ("match: ['m.**'], environments: [prod]", []),  # Whose objects are not all here.
     ],
 )
 def test_a_glob_that_matches_nothing_is_told(tmp_path: Path, reach: str, told: list[str]) -> None:
@@ -346,6 +359,9 @@ def test_a_glob_that_matches_nothing_is_told(tmp_path: Path, reach: str, told: l
     )
     found_ = [(d.code, d.severity, d.message.partition(":")[0]) for d in loaded.diagnostics]
     assert found_ == [("M546", "warning", f"no declared object matches {glob}") for glob in told]
+    guard = policy("{rule: no-destructive-change, match: ['m.*']}")
+    guarded = load_text(tmp_path, CATALOG, NS, table("n, t"), guard)
+    assert guarded.diagnostics == [], "it is for what no manifest declares any more, too"
     alone = load_text(tmp_path, CATALOG, policy("{rule: naming, table: t, match: ['m.*']}"))
     assert alone.diagnostics == [], "policies alone"
 

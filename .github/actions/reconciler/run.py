@@ -218,7 +218,8 @@ def approved(wanted: str, made: Mapping[str, Any], shown: str) -> list[str] | No
     elif wanted in ("false", made["plan_id"]):
         return []
     else:
-        problem = f"the plan is no longer {wanted}: a catalog or the manifests have changed since"
+        day = ", or the day, on which waivers were judged" if "judged_on" in made else ""
+        problem = f"the plan is no longer {wanted}: a catalog or the manifests have changed since{day}"
     not_seen(f"{problem}. Nothing was applied", made, shown)
     return None
 
