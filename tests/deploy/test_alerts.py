@@ -57,7 +57,7 @@ def pending(
 def firing(alert: str, now: Vector, earlier: Vector | None = None) -> list[dict[str, Any]]:
     """The labels of each, and its value."""
     found = evaluated(RULES[alert]["expr"], Scraped(now, NOW, earlier or {}))
-    return sorted(({**dict(labels), "value": value} for labels, value in found.items()), key=str)
+    return sorted(({**dict(sorted(labels)), "value": value} for labels, value in found.items()), key=str)
 
 
 def installations(alert: str, now: Vector, earlier: Vector | None = None) -> list[str]:
