@@ -137,7 +137,7 @@ def test_what_is_said_to_people(capsys: pytest.CaptureFixture[str]) -> None:
         out.say(text)
         out.diagnostics([Diagnostic(Source(text), "M200", "error", text, text)])
         out.traceback(ValueError(text))
-        logging.getLogger("a.library").warning(text)
+        logging.getLogger("a.dependency").warning(text)
     assert commands(capsys.readouterr().err) == []
 
 
