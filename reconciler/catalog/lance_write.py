@@ -32,7 +32,7 @@ from reconciler.model.change import (
     UpdateDataset,
 )
 from reconciler.model.errors import CatalogError, Code
-from reconciler.model.state import APPLIED_BY_KEY, APPLIED_KEY, OWNER_KEY
+from reconciler.model.state import APPLIED_BY_KEY, APPLIED_KEY, OWNER_KEY, Index
 
 DatasetChange = UpdateDataset | AddColumns | AlterColumns | DropColumns | CreateIndex | DropIndex
 
@@ -116,12 +116,13 @@ def apply_to_dataset(datasets: Datasets, uri: str, change: DatasetChange, contex
                 if any(i.name == change.index.name for i in dataset.describe_indices()):
                     raise CatalogError(Code.TABLE_INDEX_ALREADY_EXISTS, f"index {change.index.name} exists already")
                 # The record first: without its index it is not seen, so the index appears complete or not at all.
-                dataset = _record_index(datasets, uri, change, context)
+                dataset = _note_index(datasets, uri, change.index, context)
                 may_write()
                 create_index(dataset, change.index)
             case DropIndex():
+                noted = load_record(dataset.metadata.get(INDEXES_KEY)).get(change.name)
                 dataset.drop_index(change.name)
-                dataset = _record_index(datasets, uri, change, context)
+                dataset = _forget_index(datasets, uri, change.name, noted, context)
         datasets.stats.count("writes")
         if isinstance(change, AddColumns | AlterColumns | DropColumns):
             _sign(datasets, uri, context)
@@ -223,13 +224,20 @@ def _commit(
     return LanceDataset.commit(dataset, transaction, storage_options=datasets.storage_options)
 
 
-def _record_index(datasets: Datasets, uri: str, change: CreateIndex | DropIndex, context: WriteContext) -> Any:
+def _note_index(datasets: Datasets, uri: str, index: Index, context: WriteContext) -> Any:
+    dataset = datasets.open(uri)
+    record = {**load_record(dataset.metadata.get(INDEXES_KEY)), index.name: index}
+    return _commit(dataset, datasets, context, notes={INDEXES_KEY: dump_record(record.values())})
+
+
+def _forget_index(datasets: Datasets, uri: str, name: str, noted: Index | None, context: WriteContext) -> Any:
+    """`noted`: of the index that was dropped. Anything else under its name is another run's, which is about to make the
+    index anew."""
     dataset = datasets.open(uri)
     record = load_record(dataset.metadata.get(INDEXES_KEY))
-    if isinstance(change, CreateIndex):
-        record[change.index.name] = change.index
-    elif record.pop(change.name, None) is None:
+    if noted is None or record.get(name) != noted:
         return dataset
+    del record[name]
     return _commit(dataset, datasets, context, notes={INDEXES_KEY: dump_record(record.values())})
 
 

@@ -61,7 +61,8 @@ class Day:
         return self.lake.plan(docs or self.docs, adopt=True)
 
     def ended_well(self) -> None:
-        assert self.lake.comparable() == self.final()
+        found, meant = self.lake.comparable(), self.final()
+        assert found == meant, f"{found}\n\nis not\n\n{meant}"
 
 
 def prepare(lake: Lake) -> None:
