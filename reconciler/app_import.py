@@ -163,7 +163,7 @@ class _Import:
         self._tell_gaps([*listed.gaps, *snapshot.gaps])
         for part in objects(name, snapshot, self._rules()):
             self._part(part, live[part.ident], renamed.get(part.ident))
-        self._tell_records(live)
+        self._tell_marks(live)
         if self.unowned:
             told = f"{_counted(self.unowned, 'object')} of catalog {name} had no owner"
             adopt = f"reconciler apply {self.request.folder}{self.files.option()} --adopt"
@@ -294,20 +294,18 @@ class _Import:
             return home.source.file
         return self.files.path(self.layout.table_file(part.ident))
 
-    def _tell_records(self, live: Mapping[Ident, Found]) -> None:
-        """Files have no place for our own notes on an object: where others took away what we set, a step follows."""
-        from reconciler.core.record_text import gone_behind_our_back
+    def _tell_marks(self, live: Mapping[Ident, Found]) -> None:
+        """Files have no place for our own mark in the data of a table."""
+        from reconciler.core.taken_away import lost_our_mark
 
-        told = 0
-        for ident, found in sorted(live.items()):
-            gone = gone_behind_our_back(self.spec.management.owner, found.state) if isinstance(found, Present) else None
-            if gone is not None:
-                told += 1
-                if told <= MOST_TOLD:
-                    key = ObjectKey(self.spec.name, ident, "Table")
-                    self.at.say(f"note: {key}: {gone}: the next plan has a step that writes our own notes on it")
-        if told > MOST_TOLD:
-            self.at.say(f"note: the next plan has such steps for {_counted(told - MOST_TOLD, 'more object')}")
+        us, name = self.spec.management.owner, self.spec.name
+        found = [i for i, f in sorted(live.items()) if isinstance(f, Present) and lost_our_mark(us, f.state)]
+        if found:
+            more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+            key = ObjectKey(name, found[0], "Table")
+            self.files.leave(
+                f"note: {key}{more}: the data has no owner any more, and the next plan has a step: our mark"
+            )
 
     def _tell_gone(self, listed: Snapshot, wanted: Callable[[Ident], bool]) -> None:
         """Nothing is taken out of files because it is not live: it may be about to be made."""
@@ -325,7 +323,9 @@ class _Import:
 
         asked = app.capabilities_of(self.desired, [self.spec.name])[self.spec.name]
         clean = self.at.redactor.content
-        return Rules(asked.type_problem, asked.ident_problem, asked.property_problem, asked.schema_problem, clean)
+        owner = self.spec.management.owner
+        rules = (asked.type_problem, asked.ident_problem, asked.property_problem, asked.schema_problem)
+        return Rules(*rules, clean, owner)
 
 
 def _names(snapshot: Snapshot) -> set[Ident]:

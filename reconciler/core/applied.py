@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from reconciler.core.diff_schema import ignore_rule
+from reconciler.core.diff_schema import aspect_of, ignore_rule
 from reconciler.core.fields import Fields, annotated, find
 from reconciler.model.arrow import Field
 from reconciler.model.desired import DesiredTable
 from reconciler.model.state import DatasetState
+
+_ROOTS = {"config": "config", "schema": "schemaMetadata", "index": "indexes"}
+"""Where the other kinds are in a manifest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +38,7 @@ def parse_applied(entries: Iterable[str]) -> Applied:
         elif kind == "index":
             indexes.append(rest)
         elif kind == "field":
-            path, _, key = rest.partition(":")
-            path = _unescape(path)
+            path, key = _column_key(rest)
             fields[path] = (*fields.get(path, ()), key)
     return Applied(tuple(config), tuple(schema), fields, tuple(indexes))
 
@@ -48,23 +50,39 @@ def wanted_metadata(f: Field) -> dict[str, str]:
 
 def expected_applied(want: DesiredTable, there: Fields | None = None) -> tuple[str, ...]:
     """What is ours once the manifest holds. `there`: only columns that exist count."""
-    ignored = frozenset(want.ignore_differences)
-    rule = ignore_rule(want.ignore_differences)
-    out: list[str] = []
-    if "config" not in ignored:
-        out += [f"config:{k}" for k in want.config if f"config.{k}" not in ignored]
-    if "schemaMetadata" not in ignored:
-        out += [f"schema:{k}" for k in want.schema_metadata if f"schemaMetadata.{k}" not in ignored]
+    left = entries_left_to_others(want)
+    out = [*(f"config:{k}" for k in want.config), *(f"schema:{k}" for k in want.schema_metadata)]
     for path, f in annotated(want.fields or ()):
-        if not rule(path, None):
-            if there is not None and find(there, path) is None:
-                continue
-            skip_comment, skip_metadata = rule(path, "comment"), rule(path, "metadata")
-            keys = [k for k in wanted_metadata(f) if not (skip_comment if k == "comment" else skip_metadata)]
-            out += [field_entry(path, k) for k in keys]
-    if "indexes" not in ignored:
-        out += [f"index:{i.name}" for i in want.indexes if f"indexes.{i.name}" not in ignored]
-    return tuple(sorted(out))
+        if there is None or find(there, path) is not None:
+            out += [field_entry(path, k) for k in wanted_metadata(f)]
+    out += [f"index:{i.name}" for i in want.indexes]
+    return tuple(sorted(entry for entry in out if not left(entry)))
+
+
+def entries_left_to_others(want: DesiredTable) -> Callable[[str], bool]:
+    """By `ignoreDifferences`."""
+    ignored, rule = frozenset(want.ignore_differences), ignore_rule(want.ignore_differences)
+    if not ignored:
+        return lambda _: False
+
+    def left(entry: str) -> bool:
+        kind, _, rest = entry.partition(":")
+        if kind == "field":
+            path, key = _column_key(rest)
+            return rule(path, aspect_of(key))
+        root = _ROOTS.get(kind)
+        return root is not None and (root in ignored or f"{root}.{rest}" in ignored)
+
+    return left
+
+
+def ignore_path(entry: str) -> str | None:
+    """The path of `ignoreDifferences` that leaves just this to others. None for an entry of a later version."""
+    kind, _, rest = entry.partition(":")
+    if kind == "field":
+        path, key = _column_key(rest)
+        return f"schema.{path}.{aspect_of(key)}"
+    return f"{_ROOTS[kind]}.{rest}" if kind in _ROOTS else None
 
 
 def live_entries(live: DatasetState) -> set[str]:
@@ -76,6 +94,22 @@ def live_entries(live: DatasetState) -> set[str]:
 
 def field_entry(path: str, key: str) -> str:
     return f"field:{_escape(path)}:{key}"
+
+
+def named(entries: Iterable[str]) -> list[str]:
+    """For people: `config:KEY` as `config KEY`. Entries of a later version are not understood, and not shown."""
+    known = parse_applied(sorted(entries))
+    return [
+        *(f"config {key}" for key in known.config),
+        *(f"schema metadata {key}" for key in known.schema),
+        *(f"column {path} {key}" for path, keys in known.fields.items() for key in keys),
+        *(f"index {name}" for name in known.indexes),
+    ]
+
+
+def _column_key(rest: str) -> tuple[str, str]:
+    path, _, key = rest.partition(":")
+    return _unescape(path), key
 
 
 def _escape(path: str) -> str:

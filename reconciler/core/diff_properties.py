@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from reconciler.model.desired import DesiredObject
@@ -31,6 +31,11 @@ def ignored_paths(want: DesiredObject) -> frozenset[str]:
     """`ignoreDifferences`, with `description` as the property that it is."""
     paths = frozenset(want.ignore_differences)
     return paths | {f"properties.{DESCRIPTION_KEY}"} if DESCRIPTION_KEY in paths else paths
+
+
+def left_to_others(ignored: frozenset[str]) -> Callable[[str], bool]:
+    """Of the property with this key."""
+    return lambda key: "properties" in ignored or f"properties.{key}" in ignored
 
 
 def diff_map(

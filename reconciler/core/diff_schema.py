@@ -10,9 +10,14 @@ from reconciler.core.casts import Cast, classify
 from reconciler.core.fields import Fields, bare
 from reconciler.model.arrow import Field, ListOf, Struct
 
-Aspect = Literal["type", "nullable", "comment", "metadata"]
-Ignored = Callable[[str, Aspect | None], bool]
-"""(path, aspect): is this left to others? Aspect None asks about the column as a whole."""
+ASPECTS = ("type", "nullable", "comment", "metadata")
+Ignored = Callable[[str, str | None], bool]
+"""(path, aspect): is this left to others? Aspect None asks about the column as a whole, `aspect_of` about a key."""
+
+
+def aspect_of(key: str) -> str:
+    """Where a key of a column's metadata is in `ignoreDifferences`. The comment is one of them."""
+    return key if key == "comment" else f"metadata.{key}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +87,12 @@ def _type(want: Field, live: Field, at_least: bool, ignored: Ignored, path: str)
         yield Difference("type", path, want, live, classify(found, wanted))
 
 
-def _nothing(_path: str, _aspect: Aspect | None) -> bool:
+def _nothing(_path: str, _aspect: str | None) -> bool:
     return False
 
 
 def ignore_rule(paths: tuple[str, ...]) -> Ignored:
-    """From `ignoreDifferences`: `schema`, `schema.COLUMN`, `schema.COLUMN.ASPECT`."""
+    """From `ignoreDifferences`: `schema`, `schema.COLUMN`, `schema.COLUMN.ASPECT`, `schema.COLUMN.metadata.KEY`."""
     if not paths:
         return _nothing
     whole: set[str] = set()
@@ -97,17 +102,27 @@ def ignore_rule(paths: tuple[str, ...]) -> Ignored:
             return lambda _path, _aspect: True
         if p.startswith("schema."):
             column, _, last = p[len("schema.") :].rpartition(".")
-            if column and last in ("type", "nullable", "comment", "metadata"):
+            if column and last in ASPECTS:
                 parts.add((column, last))
             else:
                 whole.add(p[len("schema.") :])
+                parts.update(_keys(p[len("schema.") :].split(".")))
 
-    def ignored(path: str, aspect: Aspect | None) -> bool:
+    def ignored(path: str, aspect: str | None) -> bool:
         if not whole and not parts:
             return False
         head = path.split(".")
         if any(".".join(head[: i + 1]) in whole for i in range(len(head))):
             return True
-        return aspect is not None and (path, aspect) in parts
+        if aspect is None:
+            return False
+        return (path, aspect) in parts or (aspect.startswith("metadata.") and (path, "metadata") in parts)
 
     return ignored
+
+
+def _keys(words: list[str]) -> Iterator[tuple[str, str]]:
+    """`COLUMN.metadata.KEY`, however it is meant: keys have dots, and so have the paths of nested columns."""
+    for at in range(1, len(words) - 1):
+        if words[at] == "metadata":
+            yield ".".join(words[:at]), ".".join(words[at:])

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from reconciler.core.applied import wanted_metadata
 from reconciler.core.casts import Cast
-from reconciler.core.diff_schema import Difference, compare, ignore_rule
+from reconciler.core.diff_schema import Difference, aspect_of, compare, ignore_rule
 from reconciler.core.draft import Block, Drafter
 from reconciler.core.fields import bare, edit, pairs, plain, unspeakable, walk
 from reconciler.core.plan_index import wanted_indexes, with_live_names
@@ -128,7 +128,7 @@ def _refuse_unspeakable(d: Drafter, want: DesiredTable) -> None:
     for f in want.fields or ():
         for path, w, found in pairs(f.type, live[f.name].type, f"{f.name}.") if f.name in odd else ():
             missed = wanted_metadata(w).items() - wanted_metadata(found).items()
-            if any(not rule(path, "comment" if key == "comment" else "metadata") for key, _ in missed):
+            if any(not rule(path, aspect_of(key)) for key, _ in missed):
                 differ.add(f.name)
     wanted = {f.name: f for f in want.fields or ()}
     for name in sorted(differ):

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reconciler.core.applied import Applied, expected_applied, field_entry, parse_applied, wanted_metadata
+from reconciler.core.applied import (
+    Applied,
+    entries_left_to_others,
+    expected_applied,
+    field_entry,
+    live_entries,
+    parse_applied,
+    wanted_metadata,
+)
 from reconciler.core.diff_index import by_name, index_differences, needs_record
 from reconciler.core.diff_properties import MapDiff, diff_map
-from reconciler.core.diff_schema import ignore_rule
+from reconciler.core.diff_schema import aspect_of, ignore_rule
 from reconciler.core.draft import Drafter
 from reconciler.core.fields import annotated, find, past_renames, rename_path
 from reconciler.core.notes import gives_up
@@ -44,11 +52,13 @@ def _update(d: Drafter, want: DesiredTable, renames: dict[str, str], bookkeeping
     ignored = frozenset(want.ignore_differences)
     config = diff_map(want.config, live.config, ours.config, ignored, "config")
     schema = diff_map(want.schema_metadata, live.schema_metadata, ours.schema, ignored, "schemaMetadata")
+    if ours.fields:
+        renames = renames | past_renames(want.fields or (), live.fields)
     fields = _field_changes(want, live.fields, ours, renames)
     kept = {*expected_applied(want, live.fields), *_still_ours(want, live, ours)}
     applied = tuple(sorted(kept - _still_theirs(want, live, ours)))
     record = _definitions(d, want)
-    noted = live.applied != applied if notes else gives_up(live.applied, applied)
+    noted = live.applied != applied if notes else _gives_up(want, live, ours, renames, applied)
     marks_differ = bookkeeping and (noted or live.owner != d.context.owner or bool(record))
     if not (config or schema or fields or marks_differ):
         return
@@ -65,6 +75,17 @@ def _update(d: Drafter, want: DesiredTable, renames: dict[str, str], bookkeeping
     said = {*_said(change)}
     parts.append(record_reason({*live.applied} - said, {*applied} - said, (live.owner, change.owner), record, parts[0]))
     d.propose(change, "metadata", "; ".join(p for p in parts if p), _before(live, change))
+
+
+def _gives_up(
+    want: DesiredTable, live: DatasetState, ours: Applied, renames: dict[str, str], applied: tuple[str, ...]
+) -> bool:
+    """A column that is not there has nothing to be noted. What was said about it is ours no longer when it comes back
+    undeclared, which is noted then."""
+    left = entries_left_to_others(want)
+    gone = [path for path in ours.fields if rename_path(path, renames) == path and find(live.fields, path) is None]
+    forgotten = {field_entry(path, key) for path in gone for key in ours.fields[path]}
+    return gives_up(live.applied, applied, live_entries(live), lambda entry: entry in forgotten or left(entry))
 
 
 def _still_ours(want: DesiredTable, live: DatasetState, ours: Applied) -> list[str]:
@@ -96,24 +117,22 @@ def _definitions(d: Drafter, want: DesiredTable) -> list[str]:
 
 
 def _field_changes(want: DesiredTable, live: tuple[Field, ...], ours: Applied, renames: dict[str, str]) -> FieldChanges:
-    """Three-way, per column that exists."""
+    """Three-way, per column that exists and is declared: what nobody declares is left alone, or goes as a whole."""
     rule = ignore_rule(want.ignore_differences)
     wanted = dict(annotated(want.fields or ()))
     if not wanted and not ours.fields:
         return {}
-    if ours.fields:
-        renames = renames | past_renames(want.fields or (), live)
     applied = {rename_path(path, renames): keys for path, keys in ours.fields.items()}
     out: FieldChanges = {}
     for path in sorted(wanted.keys() | applied.keys()):
         found = find(live, path)
-        if found is None or rule(path, None):
+        if found is None or rule(path, None) or find(want.fields or (), path) is None:
             continue
         declared = wanted_metadata(wanted[path]) if path in wanted else {}
         shown = wanted_metadata(found)
         changes: dict[str, str | None] = {k: v for k, v in sorted(declared.items()) if shown.get(k) != v}
         changes |= {k: None for k in sorted(applied.get(path, ())) if k not in declared and k in shown}
-        changes = {k: v for k, v in changes.items() if not rule(path, "comment" if k == "comment" else "metadata")}
+        changes = {k: v for k, v in changes.items() if not rule(path, aspect_of(k))}
         if changes:
             out[path] = changes
     return out

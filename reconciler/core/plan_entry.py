@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from reconciler.core.applied import expected_applied
-from reconciler.core.diff_properties import MapDiff, diff_map, ignored_paths
+from reconciler.core.diff_properties import MapDiff, diff_map, ignored_paths, left_to_others
 from reconciler.core.draft import Block, Drafter
 from reconciler.core.notes import gives_up
 from reconciler.core.ownership import Standing, entry_owner, standing
@@ -43,7 +43,8 @@ def plan_entry(
     d.block = d.block or held
     ours = live.marks.applied if where == "owned" else ()
     nothing = MapDiff({}, (), ())
-    diff = diff_map(want.properties, live.properties, ours, ignored_paths(want), "properties") if holds else nothing
+    ignored = ignored_paths(want)
+    diff = diff_map(want.properties, live.properties, ours, ignored, "properties") if holds else nothing
     protect = live.marks.protect if want.protect is None else want.protect
     full = Marks(d.context.owner, protect, diff.applied)
     _location(d, want, live)
@@ -54,7 +55,8 @@ def plan_entry(
     if not replaces and (not diff or d.may(update)):
         if where == "adopting":
             _adopt(d, want, live, full)
-        noted = where == "owned" and (full != live.marks if notes else gives_up(ours, full.applied))
+        given_up = gives_up(ours, full.applied, live.properties, left_to_others(ignored))
+        noted = where == "owned" and (full != live.marks if notes else given_up)
         if diff or noted or (where in ("owned", "held") and protect != live.marks.protect):
             _update(d, live, diff, update)
         return where, None

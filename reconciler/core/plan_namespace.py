@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reconciler.core.diff_properties import MapDiff, diff_map, ignored_paths
+from reconciler.core.diff_properties import MapDiff, diff_map, ignored_paths, left_to_others
 from reconciler.core.draft import Block, Context, Drafter
 from reconciler.core.notes import gives_up
 from reconciler.core.ownership import standing
@@ -68,7 +68,7 @@ def _existing(d: Drafter, want: DesiredNamespace, live: NamespaceState, ignored:
         alone = UpdateNamespace(want.ident, {}, (), first)
         if d.may(alone):  # Our marks do not wait for properties that cannot be changed here.
             _update(d, live, MapDiff({}, (), ()), alone)
-    noted = where == "owned" and gives_up(ours, marks.applied)
+    noted = where == "owned" and gives_up(ours, marks.applied, live.properties, left_to_others(ignored))
     if diff or noted or (where in ("owned", "held") and protect != live.marks.protect):
         _update(d, live, diff, change)
 

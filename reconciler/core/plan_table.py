@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from reconciler.core.applied import expected_applied
 from reconciler.core.diff_properties import diff_map, ignored_paths
-from reconciler.core.diff_schema import Ignored, ignore_rule
+from reconciler.core.diff_schema import Ignored, aspect_of, ignore_rule
 from reconciler.core.draft import Block, Context, Drafter
 from reconciler.core.fields import Fields, plain
 from reconciler.core.notes import go_along
@@ -201,4 +201,5 @@ def _new_fields(want: DesiredTable) -> Fields:
 def _unignored(f: Field, path: str, rule: Ignored) -> Field:
     if f.comment is not None and rule(path, "comment"):
         f = replace(f, comment=None)
-    return replace(f, metadata=EMPTY) if f.metadata and rule(path, "metadata") else f
+    kept = {k: v for k, v in f.metadata.items() if not rule(path, aspect_of(k))}
+    return replace(f, metadata=kept) if len(kept) < len(f.metadata) else f

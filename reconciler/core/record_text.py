@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from reconciler.core.applied import live_entries, parse_applied
+from reconciler.core.applied import named
 from reconciler.core.text import listing
-from reconciler.model.state import DatasetState, Marks, NamespaceState, TableState
+from reconciler.model.state import Marks
 
 RECORD = "our record of what we set differs"
 MARKS = "our marks differ"
@@ -22,7 +22,7 @@ def record_reason(
     """`before` and `after`: the entries of the record of a dataset; `owners`: in its data, and ours; `indexes`: those
     whose definition is to be noted. `beside`: what else the step does."""
     was, will = {*before}, {*after}
-    parts = _changes(_named(was - will), _named(will - was))
+    parts = _changes(named(was - will), named(will - was))
     if indexes:
         parts.append(f"the definition of {listing([f'index {name}' for name in sorted(indexes)])} is not noted")
     if owners[0] != owners[1]:
@@ -48,20 +48,6 @@ def _told(title: str, parts: Sequence[str], beside: str) -> str:
     return f"{title}: {'; '.join(parts)}" if parts else title
 
 
-def gone_behind_our_back(us: str, live: NamespaceState | TableState) -> str | None:
-    """What of our own notes on an object of ours the next plan puts right, whatever its manifest says, or None."""
-    if live.marks.owner != us:
-        return None
-    lost = [f"property {key}" for key in live.marks.applied if key not in live.properties]
-    data = live.dataset if isinstance(live, TableState) else None
-    if not isinstance(data, DatasetState):
-        return f"others removed {listing(lost)}" if lost else None
-    lost += _named({*data.applied} - live_entries(data))
-    parts = [f"others removed {listing(lost)}"] if lost else []
-    parts += ["its data has no owner any more"] if data.owner is None else []
-    return "; ".join(parts) or None
-
-
 def _changes(gone: Sequence[str], new: Sequence[str]) -> list[str]:
     parts = [f"{listing(new)} {_is(new)} declared now"] if new else []
     return [*parts, f"{listing(gone)} {_is(gone)} no longer ours"] if gone else parts
@@ -73,14 +59,3 @@ def _properties(keys: Sequence[str]) -> str:
 
 def _is(names: Sequence[str]) -> str:
     return "is" if len(names) == 1 else "are"
-
-
-def _named(entries: Iterable[str]) -> list[str]:
-    """`config:KEY` as `config KEY`. Entries of a later version are not understood, and not shown."""
-    known = parse_applied(sorted(entries))
-    return [
-        *(f"config {key}" for key in known.config),
-        *(f"schema metadata {key}" for key in known.schema),
-        *(f"column {path} {key}" for path, keys in known.fields.items() for key in keys),
-        *(f"index {name}" for name in known.indexes),
-    ]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 
+from reconciler.core.taken_away import TakenAway, taken_away
 from reconciler.core.uris import holds_userinfo, place_of
 from reconciler.manifest.columns import Columns
 from reconciler.manifest.convert import convert
@@ -60,6 +61,8 @@ class Part:
     """Paths of `ignoreDifferences`: what is live there is secret, and whatever a manifest says there stays."""
     references: tuple[str, ...] = ()
     """Values of the document that are not to be escaped."""
+    taken_away: tuple[TakenAway, ...] = ()
+    """What others took away of what we had set. The document leaves to them what it can."""
     unread: bool = False
     """It is live and could not be read: the document, if there is one, says no more than that it is there."""
 
@@ -121,6 +124,8 @@ class Rules:
     schema_problem: SchemaProblem
     clean: Clean | None = None
     """Takes out what is known to be secret. Not the backend's. None: everything may be written."""
+    owner: str | None = None
+    """Whose manifests they are. What others took away of what this owner had set is left to them by name."""
 
 
 def objects(catalog: str, snapshot: Snapshot, rules: Rules) -> Iterator[Part]:
@@ -151,6 +156,7 @@ class _Writer:
         self.ident_problem = rules.ident_problem
         self.property_problem = rules.property_problem
         self.schema_problem = rules.schema_problem
+        self.owner = rules.owner
         clean = cleaner(rules.clean)
         self.clean = clean or str
         self.secrets = Secrets(catalog, clean)
@@ -172,8 +178,10 @@ class _Writer:
             self._location(location, spec, notes)
         if isinstance(state, TableState):
             self._table_spec(state, spec, notes)
-        if withheld.ignored:
-            spec["ignoreDifferences"] = sorted(set(withheld.ignored))
+        gone = tuple(taken_away(self.owner, found.state)) if self.owner is not None else ()
+        ignored = sorted({*withheld.ignored, *self._left_to_others(kind, gone, spec)})
+        if ignored:
+            spec["ignoreDifferences"] = ignored
         document = _document(kind, self.catalog, ident, spec)
         reason = self.ident_problem(kind, ident) or self._secret_name(document) or _why_not(document)
         if reason is not None:
@@ -181,7 +189,15 @@ class _Writer:
         warnings = tuple(_line(self.clean(f"{name}: {n}")) for n in notes.warnings)
         comments = "".join(f"{name}: {n}\n" for n in (*notes.warnings, *notes.remarks))
         kept_back = (tuple(withheld.paths), tuple(withheld.references))
-        return Part(kind, ident, _comment(self.clean(comments)), document, warnings, *kept_back)
+        return Part(kind, ident, _comment(self.clean(comments)), document, warnings, *kept_back, gone)
+
+    def _left_to_others(self, kind: Kind, gone: Sequence[TakenAway], spec: Doc) -> Iterator[str]:
+        """Paths of `ignoreDifferences`, as far as a manifest can have them."""
+        schema = {"schema": spec["schema"]} if "schema" in spec else {}
+        for path in (one.path for one in gone):
+            probe = _document(kind, "c", ("t",), {**schema, "ignoreDifferences": [path]})
+            if self.clean(path) == path and _why_not(probe) is None:
+                yield path
 
     def _unread(self, kind: Kind, ident: Ident, name: str, found: Unreadable) -> Part:
         """What was read and is none of our kind gets no document: nothing could ever be said about it in one."""

@@ -5,21 +5,21 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 
+from reconciler.core.diff_schema import ASPECTS
 from reconciler.manifest.problem import Problem
 from reconciler.model.arrow import Field, ListOf, Struct
 
 _TABLE_ROOTS = ("description", "properties", "config", "schemaMetadata", "schema", "indexes")
 _NAMESPACE_ROOTS = ("description", "properties")
-_ASPECTS = ("type", "nullable", "comment", "metadata")
-_AFTER_COLUMN = "after a column comes nothing, or one of " + ", ".join(_ASPECTS)
+_AFTER_COLUMN = f"after a column comes nothing, or one of {', '.join(ASPECTS)}, metadata.KEY"
 
 
 def check_ignore_differences(
     paths: Sequence[str], kind: str, fields: Sequence[Field] | None, problems: list[Problem]
 ) -> None:
     """`description`, `properties[.KEY]`, and for tables `config[.KEY]`, `schemaMetadata[.KEY]`, `indexes[.NAME]`,
-    `schema[.COLUMN[.type|.nullable|.comment|.metadata]]`. Keys may contain dots; a nested column has a dotted path,
-    through lists by the word `item`. Names that are not declared are allowed: they may be live."""
+    `schema[.COLUMN[.type|.nullable|.comment|.metadata[.KEY]]]`. Keys may contain dots; a nested column has a dotted
+    path, through lists by the word `item`. Names that are not declared are allowed: they may be live."""
     roots = _TABLE_ROOTS if kind == "Table" else _NAMESPACE_ROOTS
     columns = {f.name: f for f in reversed(fields or ())}
     for index, path in enumerate(paths):
@@ -48,7 +48,10 @@ def _column_problem(path: str, parts: list[str], columns: Mapping[str, Field]) -
         while isinstance(inner, ListOf) and parts[at : at + 1] == ["item"]:
             inner, at = inner.item, at + 1
         rest = parts[at:]
-        if not rest or (len(rest) == 1 and rest[0] in _ASPECTS):
+        if not rest or (len(rest) == 1 and rest[0] in ASPECTS):
+            return None
+        inside = {f.name for f in inner.fields} if isinstance(inner, Struct) else ()
+        if rest[0] == "metadata" and rest[0] not in inside:
             return None
         if not isinstance(inner, Struct):
             shown = ".".join(parts[:at])
@@ -59,6 +62,6 @@ def _column_problem(path: str, parts: list[str], columns: Mapping[str, Field]) -
 
 
 def _undeclared(path: str, parts: list[str], at: int) -> tuple[str, str] | None:
-    """A column that only the live table has. An aspect is the last word, or it is no aspect."""
-    word = next((p for p in parts[max(at, 1) : -1] if p in _ASPECTS), None)
-    return None if word is None else (f"the path {path!r} goes on after {word!r}", _AFTER_COLUMN)
+    """A column that only the live table has. An aspect but metadata is the last word, or it is no aspect."""
+    word = next((p for p in parts[max(at, 1) : -1] if p in ASPECTS), None)
+    return None if word in (None, "metadata") else (f"the path {path!r} goes on after {word!r}", _AFTER_COLUMN)

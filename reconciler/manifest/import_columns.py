@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from reconciler.core.diff_schema import Ignored, compare, ignore_rule
+from reconciler.core.diff_schema import Ignored, aspect_of, compare, ignore_rule
 from reconciler.manifest.columns import outer_type
 from reconciler.manifest.emit_columns import Doc, column, type_around
 from reconciler.manifest.import_values import entry_at, map_edits
@@ -98,8 +98,8 @@ class _Edits:
         if said.comment != found.comment and not self.ignored(name, "comment"):
             place = (*path, "metadata", "comment") if "comment" in (old.get("metadata") or {}) else (*path, "comment")
             yield Remove(place) if found.comment is None else Set(place, escaped(found.comment))
-        if not self.ignored(name, "metadata"):
-            yield from map_edits((*path, "metadata"), said.metadata, found.metadata)
+        left = [k for k in (*said.metadata, *found.metadata) if self.ignored(name, aspect_of(k))]
+        yield from map_edits((*path, "metadata"), said.metadata, found.metadata, unsaid={*left})
 
     def type(self, path: Path, name: str, said: Field, found: Field, doc: Doc, old: Doc) -> Iterator[Edit]:
         inside = self.inside(name, said, found, old)

@@ -14,7 +14,7 @@ from reconciler.manifest.defaults import Defaults, Together
 from reconciler.manifest.emit import Part
 from reconciler.manifest.emit_columns import Doc
 from reconciler.manifest.import_edits import edits_for
-from reconciler.manifest.import_target import Given
+from reconciler.manifest.import_target import LEFT, Given, value_path
 from reconciler.manifest.layers import Layered, filled
 from reconciler.manifest.problem import Path
 from reconciler.manifest.sink import place_in
@@ -36,7 +36,7 @@ def under_defaults(
     together = defaults.given_to(part.kind, catalog, part.ident)
     if together is None:
         return part, ()
-    own = part.document.get("spec") or {}
+    own = _with_theirs(part.document.get("spec") or {}, together)
     _check(own, together)
     contested = {c.path for c in together.conflicts}
     spec = _without(own, together.value, contested, ("spec",))
@@ -54,6 +54,17 @@ def under_defaults(
     changes = {edit.path for edit in edits_for(means, live, wanted, part.document, whole)}
     given = [(p, together.written[p]) for p in sorted(changes & together.written.keys())]
     return replace(part, document=short), [Given(p, place_in(w.sink.file, w.document, p)) for p, w in given]
+
+
+def _with_theirs(own: Mapping[str, Any], together: Together) -> Mapping[str, Any]:
+    """The object's own `ignoreDifferences` are all that counts, so they have those of the Defaults too. What Defaults
+    give is wanted, and is not left to others."""
+    if LEFT not in own:
+        return own
+    theirs = together.value.get(LEFT, ())
+    kept = [p for p in own[LEFT] if value_path(p) not in together.written and p not in theirs]
+    rest = {k: v for k, v in own.items() if k != LEFT}
+    return {**rest, LEFT: [*theirs, *kept]} if kept else rest
 
 
 def check_defaults(part: Part, catalog: str, defaults: Defaults) -> None:

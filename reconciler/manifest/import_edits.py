@@ -13,6 +13,7 @@ from typing import Any
 from reconciler.core.uris import place_of
 from reconciler.manifest.emit_columns import Doc
 from reconciler.manifest.import_columns import SCHEMA, column_edits
+from reconciler.manifest.import_target import IGNORED
 from reconciler.manifest.import_values import entry_at, map_edits, with_old_lines
 from reconciler.manifest.problem import Path
 from reconciler.manifest.variables import escaped
@@ -34,7 +35,17 @@ def edits_for(
         edits += _location(declared, wanted_doc)
         if isinstance(dataset, DatasetState):
             edits += _dataset(declared, dataset, wanted, wanted_doc, written)
+    left = [p for p in wanted.ignore_differences if not is_left(p, declared.ignore_differences)]
+    if left:
+        edits.append(Append(IGNORED, tuple(escaped(path) for path in left)))
     return [_line_by_line(edit, declared, wanted, written) for edit in edits]
+
+
+def is_left(path: str, ignored: Sequence[str]) -> bool:
+    """To others already, by itself or with all that it belongs to."""
+    root, *parts = path.split(".")
+    above = [root, *(".".join((root, *parts[:n])) for n in range(1, len(parts)) if root == "schema")]
+    return any(p in ignored for p in (path, *above))
 
 
 def _line_by_line(edit: Edit, declared: DesiredObject, wanted: DesiredObject, written: Doc) -> Edit:

@@ -20,6 +20,8 @@ from reconciler.manifest.yaml_reader import Document
 from reconciler.model.diagnostic import Diagnostic, Source
 
 PROTECT: Path = ("spec", "protect")
+LEFT = "ignoreDifferences"
+IGNORED: Path = ("spec", LEFT)
 Found = Document | Layered
 
 
@@ -51,6 +53,7 @@ def without_defaults(edits: Sequence[Edit], document: Found, file: str) -> tuple
     stays where it is: without it the object would get that of the Defaults. `file`: of the object's own document."""
     if not isinstance(document, Layered) or not document.given:
         return list(edits), []
+    edits = [wanted for edit in edits for wanted in _still_left(edit, document)]
     kept: list[Edit] = []
     given: list[Given] = []
     for edit in edits:
@@ -63,6 +66,30 @@ def without_defaults(edits: Sequence[Edit], document: Found, file: str) -> tuple
         else:
             kept.append(edit)
     return kept, given
+
+
+def value_path(path: str) -> Path:
+    """Of a path of `ignoreDifferences`: where its value is, if that is one value and no column or index."""
+    root, dot, key = path.partition(".")
+    return ("spec", root, key) if dot else ("spec", root) if root == "description" else ()
+
+
+def _still_left(edit: Edit, document: Layered) -> list[Edit]:
+    """What is to be left to others, but for what Defaults give: that is wanted. Where they have the list, the object
+    gets one of its own with all of theirs."""
+    if not isinstance(edit, Append) or edit.path != IGNORED:
+        return [edit]
+    values = [v for v in edit.values if value_path(v) not in document.given]
+    theirs = document.given.get(IGNORED)
+    if theirs is not None and document.layer_of(IGNORED) is theirs:
+        whole: Any = document.value
+        return [Set(IGNORED, [*whole["spec"][LEFT], *values])] if values else []
+    return [Append(IGNORED, tuple(values))] if values else []
+
+
+def without_left(edits: Sequence[Edit]) -> list[Edit]:
+    """Without what `ignoreDifferences` would get."""
+    return [e for e in edits if e.path != IGNORED]
 
 
 def for_overlay(edits: Sequence[Edit], document: Found, base_file: str) -> list[Edit]:

@@ -17,15 +17,20 @@ from reconciler.manifest.emit_columns import Doc
 from reconciler.manifest.emit_secrets import edits_with_references, with_references
 from reconciler.manifest.import_columns import rewritten
 from reconciler.manifest.import_defaults import Conflict, DefaultsTold, check_defaults, under_defaults
-from reconciler.manifest.import_edits import edits_for
+from reconciler.manifest.import_edits import edits_for, is_left
+from reconciler.manifest.import_taken_away import TakenAwayTold, written_paths
 from reconciler.manifest.import_target import (
+    LEFT,
     Found,
+    Given,
     base_of,
     check_meaning,
     for_overlay,
     patch_of,
     source_of,
+    value_path,
     without_defaults,
+    without_left,
 )
 from reconciler.manifest.import_unread import UnreadTold
 from reconciler.manifest.origins import Origins
@@ -65,6 +70,7 @@ class ImportedFiles:
         self._only_there = 0
         self._by_defaults = DefaultsTold()
         self._unread = UnreadTold()
+        self._taken_away = TakenAwayTold()
         self.left = 0
         """How many times something is live and the files do not say it. Each was told."""
 
@@ -129,9 +135,7 @@ class ImportedFiles:
         except Conflict as error:
             self.leave(f"warning: {key} is left out: {error}; give it its own value, or narrow `match`")
             return False
-        self._note_unread(self._meaning(part), live, part)
-        self._by_defaults.add(key, given)
-        self.left += bool(given)
+        self._note_new(key, part, short, given, live)
         self._only_there += bool(self._environment)
         self.add_document(file, with_references(escaped(short.document), part.references), part.comments)
         return True
@@ -167,10 +171,19 @@ class ImportedFiles:
                 return False
         except (Conflict, CannotEdit):
             return False
+        self._note_new(key, part, short, given, live)
+        return True
+
+    def _note_new(
+        self, key: ObjectKey, part: Part, short: Part, given: Sequence[Given], live: NamespaceState | TableState
+    ) -> None:
         self._note_unread(self._meaning(part), live, part)
         self._by_defaults.add(key, given)
-        self.left += bool(given)
-        return True
+        assert short.document is not None
+        written = (short.document.get("spec") or {}).get(LEFT, ())
+        settled = {t.path for t in part.taken_away if any(g.path == value_path(t.path) for g in given)}
+        noted = self._taken_away.add(key, part.taken_away, written, settled)
+        self.left += bool(given) + noted
 
     def _meaning(self, part: Part) -> DesiredObject:
         """Of a new document."""
@@ -207,16 +220,32 @@ class ImportedFiles:
             if not self.holds(declared.source.file) or not self.holds(at.file):
                 self.leave(f"note: {key} is not as {at} says, which is not below {self._folder}: it is left as it is")
                 return
-            if not self._environment or (at.file in self._origins.overlay_files and patch is None):
-                check_meaning(document, edits, edits, None)
-                self._open(at.file).edit(at, edits)
-            else:
-                self._edit_overlay(document, edits, declared, part, new_file)
-                return
-            for name in rewritten(edits, document.value):
-                self._say(f"note: {key}: the fields of column {name} are another type live: written anew, in one piece")
+            try:
+                self._edit(document, edits, declared, part, new_file)
+            except CannotEdit:
+                rest = without_left(edits)
+                if len(rest) == len(edits):
+                    raise
+                self._edit(document, rest, declared, part, new_file)
+                edits = rest
+            settled = {t.path for t in part.taken_away if is_left(t.path, declared.ignore_differences)}
+            settled |= {t.path for t in part.taken_away if any(g.path == value_path(t.path) for g in given)}
+            self.left += self._taken_away.add(key, part.taken_away, written_paths(edits), settled)
         except CannotEdit as error:
             self.leave(f"warning: {key} is not as {at} says, and the document is left as it is: {error}")
+
+    def _edit(self, document: Found, edits: Sequence[Edit], declared: DesiredObject, part: Part, new_file: str) -> None:
+        """Raises CannotEdit, and then nothing was changed."""
+        patch = patch_of(document)
+        at = source_of(patch) if patch is not None else declared.source
+        if self._environment and (at.file not in self._origins.overlay_files or patch is not None):
+            self._edit_overlay(document, edits, declared, part, new_file)
+            return
+        check_meaning(document, edits, edits, None)
+        self._open(at.file).edit(at, edits)
+        for name in rewritten(edits, document.value):
+            key = ObjectKey(declared.catalog, declared.ident, part.kind)
+            self._say(f"note: {key}: the fields of column {name} are another type live: written anew, in one piece")
 
     def _edit_overlay(
         self, document: Found, edits: Sequence[Edit], declared: DesiredObject, part: Part, new_file: str
@@ -250,6 +279,7 @@ class ImportedFiles:
             yield self._unread.text()
         if self._by_defaults:
             yield self._by_defaults.text()
+        yield from self._taken_away.texts()
         if self._only_there:
             new = "1 new object is" if self._only_there == 1 else f"{self._only_there} new objects are"
             yield f"{new} in {self.path('')}, for {self._environment} only; documents for all are outside overlays/"

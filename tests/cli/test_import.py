@@ -96,27 +96,57 @@ def ours(tmp_path: Path) -> lance.LanceDataset:
     return lance.dataset(next(str(p) for p in tmp_path.glob("lake/*t.lance")))
 
 
-def test_what_others_took_away_is_told_and_taken_off_our_record(tmp_path: Path, ours: lance.LanceDataset) -> None:
-    """Left in it, the same key would be removed when others set it again."""
+def test_what_others_took_away_is_told_and_left_to_them(tmp_path: Path, ours: lance.LanceDataset) -> None:
+    """In our record, and by nothing else, the same key would be removed when others set it again."""
     ours.drop_index("id_idx")
     ours.delete_config_keys(["y"])
     imported = reconciler(tmp_path, "import", "live", "-o", "live")
-    assert "note: lake:t: others removed config y, index id_idx: the next plan has a step" in imported.err
-    planned = reconciler(tmp_path, "plan", "live", "--detailed-exitcode")
-    assert planned.code == 2
-    assert "our record of what we set differs: config y, index id_idx are no longer ours\n" in planned.out
-    assert reconciler(tmp_path, "apply", "live", "--yes").code == 0
+    assert "note: others took away what we had set: config y, index id_idx of lake:t; `ignoreDif" in imported.err
+    assert "  ignoreDifferences: [config.y, indexes.id_idx]\n" in (tmp_path / "live/m.yaml").read_text()
+    assert reconciler(tmp_path, "plan", "live", "--detailed-exitcode").code == 0
+    assert "others took away" not in reconciler(tmp_path, "import", "live", "-o", "live").err
+
     ours.checkout_latest()
     ours.update_config({"y": "theirs"})
+    planned = reconciler(tmp_path, "plan", "live").out
+    assert "our record of what we set differs: config y, index id_idx are no longer ours\n" in planned
     assert reconciler(tmp_path, "apply", "live", "--yes").code == 0
+    file = tmp_path / "live/m.yaml"
+    file.write_text(file.read_text().replace("  ignoreDifferences: [config.y, indexes.id_idx]\n", ""))
+    assert reconciler(tmp_path, "plan", "live", "--detailed-exitcode").code == 0
     assert lance.dataset(ours.uri).config()["y"] == "theirs"
-    assert "others removed" not in reconciler(tmp_path, "import", "live", "-o", "live").err
+
+
+def test_a_table_that_others_wrote_anew(tmp_path: Path) -> None:
+    """Comments and indexes are gone with the old rows: left to others on columns that are there. Columns that are gone
+    need no word, also when they come back."""
+    noted = "comment: key, metadata: {a.b: '1', c: '2'}"
+    columns = f"[{{name: id, type: int64, {noted}}}, {{name: x, type: string, comment: old}}]"
+    (tmp_path / "live").mkdir()
+    write(tmp_path / "live", catalog(), table("t", schema=columns, spec="indexes: [{column: id, type: btree}]"))
+    assert reconciler(tmp_path, "apply", "live", "--yes").code == 0
+    uri = next(str(p) for p in tmp_path.glob("lake/*t.lance"))
+    lance.write_dataset(pa.table({"id": pa.array([1]), "z": ["a"]}), uri, mode="overwrite")
+    assert reconciler(tmp_path, "import", "live", "-o", "live").code == 0
+    left = "[indexes.id_idx, schema.id.comment, schema.id.metadata.a.b, schema.id.metadata.c]"
+    assert f"  ignoreDifferences: {left}\n" in (tmp_path / "live/m.yaml").read_text()
+    assert reconciler(tmp_path, "plan", "live", "--detailed-exitcode").code == 0
+
+    old = pa.field("x", pa.string(), metadata={"comment": "theirs"})
+    dataset = lance.dataset(uri)
+    dataset.add_columns(pa.schema([old]))
+    back = reconciler(tmp_path, "apply", "live", "--yes")
+    assert back.code == 3  # A column that nobody declares; what is said about it is theirs.
+    assert lance.dataset(uri).schema.field("x").metadata == {b"comment": b"theirs"}
+    assert reconciler(tmp_path, "import", "live", "-o", "live").code == 0
+    assert "comment: theirs" in (tmp_path / "live/m.yaml").read_text()
+    assert reconciler(tmp_path, "plan", "live", "--detailed-exitcode").code == 0
 
 
 def test_data_that_lost_our_mark_is_told(tmp_path: Path, ours: lance.LanceDataset) -> None:
     ours.update_metadata({"reconciler.owner": None})
     imported = reconciler(tmp_path, "import", "live", "-o", "live")
-    assert "note: lake:t: its data has no owner any more: the next plan has a step" in imported.err
+    assert "note: lake:t: the data has no owner any more, and the next plan has a step: our mark" in imported.err
     assert "its data has no owner yet" in reconciler(tmp_path, "plan", "live").out
 
 

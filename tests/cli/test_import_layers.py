@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import lance
 import pytest
 from cli_runs import catalog, namespace, reconciler, table, write
 
@@ -78,3 +79,55 @@ def test_a_folder_of_one_environment_alone(live: Path) -> None:
     again = reconciler(live, "import", "m", "-o", "alone", "--env", "prod")
     assert again.out == "updated alone/lake/a.yaml\n", again.err
     assert reconciler(live, "plan", "alone", "--detailed-exitcode").code == 0
+
+
+LEAVES = "---\napiVersion: reconciler.lance/v1\nkind: Defaults\nmetadata: {catalog: lake}\nspec:\n"
+
+
+@pytest.fixture
+def robbed(tmp_path: Path) -> Path:
+    """Defaults of a table give a config key, and leave a property to others. Others took that key and another one."""
+    (tmp_path / "m").mkdir()
+    defaults = LEAVES + "  config: {given: '1'}\n  ignoreDifferences: [properties.theirs]\n"
+    write(tmp_path / "m", catalog(), table("t", spec="config: {own: '1'}"), defaults)
+    assert reconciler(tmp_path, "apply", "m", "--yes").code == 0
+    (uri,) = tmp_path.glob("lake/*t.lance")
+    lance.dataset(str(uri)).delete_config_keys(["own", "given"])
+    return tmp_path
+
+
+def test_what_others_took_away_is_left_to_them_with_what_defaults_leave(robbed: Path) -> None:
+    """But for what Defaults give: that is set again."""
+    run = reconciler(robbed, "import", "m", "-o", "m")
+    assert "  ignoreDifferences: [properties.theirs, config.own]\n" in (robbed / "m/m.yaml").read_text(), run.err
+    assert "note: others took away what we had set: config own of lake:t; `ignoreDifferences` leaves it" in run.err
+    assert "the next apply sets it: config.given" in run.err
+    planned = reconciler(robbed, "plan", "m")
+    assert 'config given = "1"' in planned.out
+    assert "own" not in planned.out.replace("not our own", "")
+
+
+def test_a_new_document_has_what_defaults_leave_to_others(robbed: Path) -> None:
+    file = robbed / "m/m.yaml"
+    kept = [d for d in file.read_text().split("---\n") if "kind: Table" not in d]
+    file.write_text("---\n".join(kept))
+    run = reconciler(robbed, "import", "m", "-o", "m")
+    text = (robbed / "m/lake/root-tables.yaml").read_text()
+    assert "ignoreDifferences: [properties.theirs, config.own]\n" in text, run.err
+    assert "the next apply sets it: config.given" in run.err
+
+
+def test_a_list_that_environments_share_is_left_and_the_rest_is_not(tmp_path: Path) -> None:
+    """The overlay cannot have one path more than the base. What else differs is written all the same."""
+    (tmp_path / "m/overlays/prod").mkdir(parents=True)
+    write(tmp_path / "m", catalog(), table("t", spec="config: {own: '1', k: '1'}\n  ignoreDifferences: [config.x]"))
+    write(tmp_path / "m/overlays/prod", catalog(path="./prod"))
+    assert reconciler(tmp_path, "apply", "m", "--env", "prod", "--yes").code == 0
+    (uri,) = tmp_path.glob("prod/*t.lance")
+    lance.dataset(str(uri)).update_config({"k": "2"})
+    lance.dataset(str(uri)).delete_config_keys(["own"])
+    run = reconciler(tmp_path, "import", "m", "-o", "m", "--env", "prod")
+    assert "config own of lake:t; `ignoreDifferences` could not be given that" in run.err
+    planned = reconciler(tmp_path, "plan", "m", "--env", "prod")
+    assert "our record of what we set differs: config own is no longer ours\n" in planned.out
+    assert "config k" not in planned.out

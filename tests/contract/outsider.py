@@ -55,6 +55,21 @@ def describe(f: pa.Field) -> tuple[object, ...]:
     return f.name, str(f.type), f.nullable, metadata, tuple(describe(c) for c in children)
 
 
+Changes = Mapping[str, str | None]
+"""None takes the key away."""
+
+
+def changed(values: Mapping[str, str], changes: Changes) -> dict[str, str]:
+    return {k: v for k, v in {**values, **changes}.items() if v is not None}
+
+
+def change_config(dataset: Any, changes: Changes) -> None:
+    dataset.update_config(changed({}, changes))
+    gone = [k for k, v in changes.items() if v is None]
+    if gone:
+        dataset.delete_config_keys(gone)
+
+
 def users(properties: Mapping[str, str]) -> dict[str, str]:
     """Without our marks."""
     return {k: v for k, v in properties.items() if not k.startswith("reconciler.")}
@@ -83,12 +98,12 @@ class Outsider(Protocol):
 
     def append(self, ident: Ident, rows: Sequence[Mapping[str, Any]]) -> None: ...
 
-    def set_config(self, ident: Ident, values: Mapping[str, str]) -> None: ...
+    def set_config(self, ident: Ident, values: Changes) -> None: ...
 
     def mark_data(self, ident: Ident, owner: str) -> None:
         """As somebody's reconciler does that knows the data by another catalog."""
 
-    def set_properties(self, kind: str, ident: Ident, values: Mapping[str, str]) -> None:
+    def set_properties(self, kind: str, ident: Ident, values: Changes) -> None:
         """Where the backend has a place for them: over whatever is there."""
 
     def spoil(self, ident: Ident) -> None:

@@ -19,7 +19,7 @@ import pyarrow as pa
 from lance.namespace import DirectoryNamespace
 from servers.moto import Moto
 
-from contract.outsider import OWNER, Ident, TableView, View, users, with_dataset
+from contract.outsider import OWNER, Changes, Ident, TableView, View, change_config, changed, users, with_dataset
 
 
 class Files(Protocol):
@@ -132,17 +132,17 @@ class DirOutsider:
         table = pa.Table.from_pylist([dict(r) for r in rows], schema=dataset.schema)
         lance.write_dataset(table, self._uri(ident), mode="append", storage_options=self.files.options or None)
 
-    def set_config(self, ident: Ident, values: Mapping[str, str]) -> None:
-        self.open(ident).update_config(dict(values))
+    def set_config(self, ident: Ident, values: Changes) -> None:
+        change_config(self.open(ident), values)
 
     def mark_data(self, ident: Ident, owner: str) -> None:
         self.open(ident).update_metadata({"reconciler.owner": owner})
 
-    def set_properties(self, kind: str, ident: Ident, values: Mapping[str, str]) -> None:
+    def set_properties(self, kind: str, ident: Ident, values: Changes) -> None:
         manifest = self._manifest()
         rows = manifest.to_table().to_pylist()
         (row,) = [r for r in rows if r["object_id"] == "$".join(ident)]
-        row["metadata"] = json.dumps({**json.loads(row["metadata"] or "{}"), **values})
+        row["metadata"] = json.dumps(changed(json.loads(row["metadata"] or "{}"), values))
         table = pa.Table.from_pylist([row], schema=manifest.schema)
         manifest.merge_insert("object_id").when_matched_update_all().execute(table)
 

@@ -14,7 +14,7 @@ from typing import Any
 from servers.glue_moto import KEYS, GlueServer
 
 from contract.backends import Site, service_site
-from contract.outsider import Ident
+from contract.outsider import Changes, Ident, changed
 from contract.outsider_service import Entry, ServiceOutsider
 from reconciler.catalog.glue_capabilities import GlueCapabilities
 from reconciler.model.ident import Kind
@@ -83,17 +83,17 @@ class GlueOutsider(ServiceOutsider):
         }
         self.glue.create_table(DatabaseName=ident[0], TableInput=new, **self.account)
 
-    def set_properties(self, kind: str, ident: Ident, values: Mapping[str, str]) -> None:
+    def set_properties(self, kind: str, ident: Ident, values: Changes) -> None:
         if kind == "Namespace":
             live = self.glue.get_database(Name=ident[0], **self.account)["Database"]
-            properties = {**_properties(live, _OF_DATABASES), **values}
+            properties = changed(_properties(live, _OF_DATABASES), values)
             new = {"Name": ident[0], **_given(properties, _OF_DATABASES)}
             self.glue.update_database(Name=ident[0], DatabaseInput=new, **self.account)
             return
         live = self.glue.get_table(DatabaseName=ident[0], Name=ident[1], **self.account)["Table"]
         known = self.glue.meta.service_model.shape_for("TableInput").members
         new = {k: v for k, v in live.items() if k in known}
-        new["Parameters"] = {**new["Parameters"], **values}
+        new["Parameters"] = changed(new["Parameters"], values)
         self.glue.update_table(DatabaseName=ident[0], TableInput=new, **self.account)
 
     def foreign_table(self, ident: Ident) -> None:

@@ -13,7 +13,7 @@ from servers.iceberg_rest import IcebergRest
 from servers.nessie import WAREHOUSE, Nessie
 
 from contract.backends import Site, service_site
-from contract.outsider import Ident
+from contract.outsider import Changes, Ident, changed
 from contract.outsider_service import Entry, ServiceOutsider
 
 SCHEMA = {"type": "struct", "schema-id": 0, "fields": [{"id": 1, "name": "dummy", "required": False, "type": "string"}]}
@@ -57,13 +57,14 @@ class IcebergOutsider(ServiceOutsider):
         said = {**properties, "table_type": "LANCE", "lance.location": location}
         self._create(ident, {"location": location, "properties": said})
 
-    def set_properties(self, kind: str, ident: Ident, values: Mapping[str, str]) -> None:
+    def set_properties(self, kind: str, ident: Ident, values: Changes) -> None:
+        new, gone = changed({}, values), [k for k, v in values.items() if v is None]
         if kind == "Namespace":
-            body: dict[str, Any] = {"updates": dict(values), "removals": []}
-            self._ask("POST", f"{self._namespace(ident)}/properties", json=body)
+            self._ask("POST", f"{self._namespace(ident)}/properties", json={"updates": new, "removals": gone})
             return
-        body = {"requirements": [], "updates": [{"action": "set-properties", "updates": dict(values)}]}
-        self._ask("POST", self._table(ident), json=body)
+        updates: list[dict[str, Any]] = [{"action": "set-properties", "updates": new}] if new else []
+        updates += [{"action": "remove-properties", "removals": gone}] if gone else []
+        self._ask("POST", self._table(ident), json={"requirements": [], "updates": updates})
 
     def foreign_table(self, ident: Ident) -> None:
         self._create(ident, {"properties": {"made-by": "somebody else"}})

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from contract.outsider import Ident, TableView, View
+from contract.outsider import Changes, Ident, TableView, View, changed
 from reconciler.catalog.arrow_convert import from_arrow_schema, to_arrow_schema
 from reconciler.catalog.marks import join
 from reconciler.catalog.memory import place
@@ -39,10 +39,10 @@ class MemoryOutsider:
     def append(self, ident: Ident, rows: Sequence[Mapping[str, Any]]) -> None:
         """There are no rows in here."""
 
-    def set_config(self, ident: Ident, values: Mapping[str, str]) -> None:
+    def set_config(self, ident: Ident, values: Changes) -> None:
         state = self._table(ident)
         assert isinstance(state.dataset, DatasetState)
-        dataset = replace(state.dataset, config={**state.dataset.config, **values})
+        dataset = replace(state.dataset, config=changed(state.dataset.config, values))
         self.world.tables[ident] = Present(replace(state, dataset=dataset))
 
     def mark_data(self, ident: Ident, owner: str) -> None:
@@ -50,11 +50,11 @@ class MemoryOutsider:
         assert isinstance(state.dataset, DatasetState)
         self.world.tables[ident] = Present(replace(state, dataset=replace(state.dataset, owner=owner)))
 
-    def set_properties(self, kind: str, ident: Ident, values: Mapping[str, str]) -> None:
+    def set_properties(self, kind: str, ident: Ident, values: Changes) -> None:
         where = self.world.namespaces if kind == "Namespace" else self.world.tables
         found = where[ident]
         assert isinstance(found, Present)
-        where[ident] = Present(replace(found.state, properties={**found.state.properties, **values}))
+        where[ident] = Present(replace(found.state, properties=changed(found.state.properties, values)))
 
     def spoil(self, ident: Ident) -> None:
         self.world.tables[ident] = Unreadable(Code.INTERNAL, "spoiled")

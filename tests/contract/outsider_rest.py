@@ -30,7 +30,7 @@ from lance.namespace import RestNamespace
 from servers.rest_adapter import RestServers
 
 from contract.backends import Site, service_site
-from contract.outsider import Ident, users
+from contract.outsider import Changes, Ident, changed, users
 from contract.outsider_service import Entry, ServiceOutsider
 
 INVENTORY = "__reconciler"
@@ -80,11 +80,11 @@ class RestOutsider(ServiceOutsider):
     def declare_table(self, ident: Ident) -> None:
         self.client.declare_table(ln.DeclareTableRequest(id=list(ident)))
 
-    def set_properties(self, kind: str, ident: Ident, values: Mapping[str, str]) -> None:
+    def set_properties(self, kind: str, ident: Ident, values: Changes) -> None:
         """The protocol has no such call: somebody with access to the server's own table of contents does it."""
         manifest = lance.dataset(str(self.root / "__manifest"))
         (row,) = [r for r in manifest.to_table().to_pylist() if r["object_id"] == "$".join(ident)]
-        row["metadata"] = json.dumps({**json.loads(row["metadata"] or "{}"), **values})
+        row["metadata"] = json.dumps(changed(json.loads(row["metadata"] or "{}"), values))
         table = pa.Table.from_pylist([row], schema=manifest.schema)
         manifest.merge_insert("object_id").when_matched_update_all().execute(table)
 

@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 import lance
 import pyarrow as pa
 
-from contract.outsider import OWNER, Ident, TableView, View, users, with_dataset
+from contract.outsider import OWNER, Changes, Ident, TableView, View, change_config, users, with_dataset
 from contract.outsider_dir import LocalFiles
 
 MARKERS = (".lance-deregistered", ".lance-reserved")
@@ -64,7 +64,7 @@ class ServiceOutsider:
         """The entry of a Lance table; the data is there already, or never will be."""
         raise NotImplementedError
 
-    def set_properties(self, kind: str, ident: Ident, values: Mapping[str, str]) -> None:
+    def set_properties(self, kind: str, ident: Ident, values: Changes) -> None:
         raise NotImplementedError
 
     def foreign_table(self, ident: Ident) -> None:
@@ -86,8 +86,8 @@ class ServiceOutsider:
         table = pa.Table.from_pylist([dict(r) for r in rows], schema=dataset.schema)
         lance.write_dataset(table, str(self.place(ident)), mode="append")
 
-    def set_config(self, ident: Ident, values: Mapping[str, str]) -> None:
-        self.open(ident).update_config(dict(values))
+    def set_config(self, ident: Ident, values: Changes) -> None:
+        change_config(self.open(ident), values)
 
     def mark_data(self, ident: Ident, owner: str) -> None:
         self.open(ident).update_metadata({"reconciler.owner": owner})

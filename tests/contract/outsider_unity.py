@@ -16,7 +16,7 @@ import httpx
 from servers.unity_server import API, UnityServer
 
 from contract.backends import Site, service_site
-from contract.outsider import Ident
+from contract.outsider import Changes, Ident, changed
 from contract.outsider_service import Entry, ServiceOutsider
 
 MARKER = "table_type"
@@ -81,15 +81,15 @@ class UnityOutsider(ServiceOutsider):
                 **_given({MARKER: "LANCE", **properties})}  # fmt: skip
         self.call("POST", "/tables", body)
 
-    def set_properties(self, kind: str, ident: Ident, values: Mapping[str, str]) -> None:
+    def set_properties(self, kind: str, ident: Ident, values: Changes) -> None:
         if kind == "Namespace":
             live = self.call("GET", f"/schemas/{'.'.join(ident)}")
-            self.call("PATCH", f"/schemas/{'.'.join(ident)}", _given({**_properties(live), **values}))
+            self.call("PATCH", f"/schemas/{'.'.join(ident)}", _given(changed(_properties(live), values)))
             return
         entry = self.entries()[ident]
         assert isinstance(entry.raw, dict)
         self.call("DELETE", f"/tables/{'.'.join(ident)}")
-        self._put(ident, entry.location, {**entry.properties, **values}, entry.raw["columns"])
+        self._put(ident, entry.location, changed(entry.properties, values), entry.raw["columns"])
 
     def foreign_table(self, ident: Ident) -> None:
         body = {"name": ident[2], "catalog_name": ident[0], "schema_name": ident[1], "table_type": "EXTERNAL",

@@ -71,3 +71,31 @@ def test_import_adopt_and_import_again(lake: Lake) -> None:
     assert (steps(again), again.orphans) == ([], ())
     assert {k.ident for k in again.unowned} == {lake.t("new")}
     assert imported(lake) == []
+
+
+def test_what_others_took_away_is_left_to_them(lake: Lake) -> None:
+    """The plan is empty; and when they set it again, it stays: neither by the manifest nor by our record is it ours."""
+    lake.make_home()
+    ident, changes = lake.t("ours"), lake.has_properties and lake.changes_tables
+    lake.reach([table(ident, {"id": "int64"}, config={"k": "v", "kept": "1"}, **lake.with_properties(a="1", b="2"))])
+    lake.outsider.set_config(ident, {"k": None})
+    if changes:
+        lake.outsider.set_properties("Table", ident, {"a": None})
+    assert imported(lake)
+    left = ("config.k", "properties.a") if changes else ("config.k",)
+    assert declared(lake).tables["lake"][ident].ignore_differences == left
+    assert steps(lake.plan_desired(declared(lake))) == []
+    assert imported(lake) == []
+
+    lake.outsider.set_config(ident, {"k": "theirs"})
+    if changes:
+        lake.outsider.set_properties("Table", ident, {"a": "theirs"})
+    assert lake.apply(lake.plan_desired(declared(lake))).outcome == "applied"  # It goes off our record.
+    assert imported(lake) == []
+    (file,) = [f for f in (lake.folder / "live").rglob("*.yaml") if "ignoreDifferences" in f.read_text()]
+    lines = file.read_text().splitlines(keepends=True)
+    file.write_text("".join(line for line in lines if "ignoreDifferences" not in line))
+    assert steps(lake.plan_desired(declared(lake))) == []
+    view = lake.outsider.state().tables[ident]
+    assert view.config["k"] == "theirs"
+    assert not changes or view.properties["a"] == "theirs"

@@ -345,6 +345,36 @@ def test_the_description_can_be_left_to_others(where: str) -> None:
     assert plan([wanted], seen).steps == ()
 
 
+@pytest.mark.parametrize(("left", "key"), [("properties.gone", "gone"), ("properties", "gone"), ("description",) * 2])
+@pytest.mark.parametrize("there", [False, True])
+def test_what_is_gone_and_left_to_others_is_noted_only_when_it_comes_back(left: str, key: str, there: bool) -> None:
+    """On a namespace and on a table."""
+    marks, properties = Marks("us", False, (key,)), {key: "theirs"} if there else {}
+    found = live_table("t")
+    assert isinstance(found.state, TableState)
+    seen: dict[Ident, Present | Unreadable] = {
+        ("a",): Present(NamespaceState(properties, marks)),
+        ("t",): Present(replace(found.state, properties=properties, marks=marks)),
+    }
+    wanted = [ns("a", ignore_differences=(left,)), table("t", ignore_differences=(left,))]
+    result = plan(wanted, seen)
+    assert steps(result) == ([("update_namespace", ("a",)), ("update_table", ("t",))] if there else [])
+    for step in result.steps:
+        assert step.change.unset == ()  # type: ignore[union-attr]
+    assert steps(plan([ns("a"), table("t")], seen)) == [("update_namespace", ("a",)), ("update_table", ("t",))]
+
+
+def test_what_is_said_of_a_column_is_ours_as_long_as_the_column_is_declared() -> None:
+    """A column that is gone needs no step. One that is back and not declared is theirs, and so is its comment."""
+    noted = ("field:gone:comment", "field:id:comment")
+    id_ = replace(ID[0], comment="ours")
+    want = table("a", "t", fields=(id_,), at_least=True)
+    assert on_table(want, live_table("a", "t", fields=(id_,), applied=noted)).steps == ()
+    back = live_table("a", "t", fields=(id_, replace(id_, name="gone", comment="theirs")), applied=noted)
+    (step,) = on_table(want, back).steps
+    assert (step.change.fields, step.change.applied) == ({}, ("field:id:comment",))  # type: ignore[union-attr]
+
+
 @pytest.mark.parametrize(
     "live", [columns(id="int64"), columns(id="int64", x="string"), columns(id="int64", old="int8")]
 )

@@ -66,8 +66,8 @@ schema:
 
 @pytest.mark.parametrize(
     "path",
-    ["schema.x.metadata.m", "schema.x.y", "schema.tags.a", "schema.tags.item.a", "schema.m.value", "schema.s.comment.m",
-     "schema.live.metadata.m", "schema.live.type.y.z", "schema.", "schema.x.", "schema..x", "schema.x..type",
+    ["schema.x.y", "schema.tags.a", "schema.tags.item.a", "schema.m.value", "schema.s.comment.m",
+     "schema.live.type.y.z", "schema.live.comment.y", "schema.", "schema.x.", "schema..x", "schema.x..type",
      "schema.s.metadata.m.k", "schema.s.l.a", "description.x", "properties."],
 )  # fmt: skip
 def test_paths_that_name_nothing(tmp_path: Path, path: str) -> None:
@@ -81,7 +81,7 @@ def test_paths_that_name_nothing(tmp_path: Path, path: str) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["schema.x", "schema.x.metadata", "schema.live", "schema.live.type", "schema.live.inner.comment", "schema.type",
+    ["schema.x", "schema.x.metadata", "schema.x.metadata.m", "schema.live.metadata.m.n", "schema.live", "schema.live.type", "schema.live.inner.comment", "schema.type",
      "schema.type.inner.x", "schema.s.metadata", "schema.s.metadata.m", "schema.s.metadata.m.type", "schema.s.live",
      "schema.s.l.item.a.nullable", "schema.tags.item", "schema.tags.type", "config.a.", "properties.a.b", "indexes.live"],
 )  # fmt: skip

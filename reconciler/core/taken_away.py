@@ -1,0 +1,52 @@
+"""What others took away of what we had set on an object of ours.
+
+Manifests made from what is live do not have it any more, and our record still does: were it set again by others, we
+would remove it. So such manifests leave it to others by name (`ignoreDifferences`), and then nothing has to be noted
+at once: see notes.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from reconciler.core.applied import ignore_path, live_entries, named, parse_applied
+from reconciler.core.fields import find
+from reconciler.model.state import DESCRIPTION_KEY, DatasetState, NamespaceState, TableState
+
+
+@dataclass(frozen=True, slots=True)
+class TakenAway:
+    name: str
+    """For people."""
+    path: str
+    """Of `ignoreDifferences`."""
+
+
+def taken_away(us: str, live: NamespaceState | TableState) -> list[TakenAway]:
+    """Nothing is said of columns that are gone as a whole: their notes need no line in a manifest."""
+    if live.marks.owner != us:
+        return []
+    gone = [key for key in live.marks.applied if key not in live.properties]
+    out = [TakenAway(f"property {key}", _property_path(key)) for key in gone]
+    data = live.dataset if isinstance(live, TableState) else None
+    return [*out, *_of_data(data)] if isinstance(data, DatasetState) and data.owner in (None, us) else out
+
+
+def lost_our_mark(us: str, live: NamespaceState | TableState) -> bool:
+    """The data of a table of ours says no longer whose it is."""
+    data = live.dataset if isinstance(live, TableState) else None
+    return live.marks.owner == us and isinstance(data, DatasetState) and data.owner is None
+
+
+def _property_path(key: str) -> str:
+    return "description" if key == DESCRIPTION_KEY else f"properties.{key}"
+
+
+def _of_data(data: DatasetState) -> Iterator[TakenAway]:
+    there = live_entries(data)
+    for entry in data.applied:
+        path = ignore_path(entry)
+        columns = parse_applied([entry]).fields
+        if entry not in there and path is not None and all(find(data.fields, column) for column in columns):
+            yield TakenAway(named([entry])[0], path)
