@@ -68,7 +68,7 @@ class Ending:
                 self._warn(f"warning: the metrics were not written: {error.message}")
         for path in termination_logs():
             with contextlib.suppress(OSError):
-                path.write_bytes(termination_text(run, self._clean).encode())
+                _write_in_place(path, termination_text(run, self._clean).encode())
         return run
 
     def _warn(self, text: str) -> None:
@@ -99,6 +99,13 @@ def _cannot_be_replaced(path: Path) -> bool:
     except OSError:
         return False
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def _write_in_place(path: Path, data: bytes) -> None:
+    """Raises OSError, also for a pipe that nobody reads: a run does not wait for a reader to end."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NONBLOCK, 0o666)
+    with os.fdopen(handle, "wb", buffering=0) as file:
+        file.write(data)
 
 
 def termination_logs() -> Iterable[Path]:

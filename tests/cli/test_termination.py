@@ -51,6 +51,11 @@ def test_an_earlier_and_longer_message_does_not_show_through(lake: Path) -> None
     assert "x" * 10 not in "\n".join(last_words(lake))
 
 
+def test_a_pipe_that_nobody_reads_keeps_no_run_from_its_end(lake: Path) -> None:
+    os.mkfifo(lake / "last-words")
+    assert reconciler(lake, "validate", "m.yaml", env=VARIABLE).code == 0
+
+
 def test_what_is_blocked_is_named(lake: Path) -> None:
     write(lake, catalog(), namespace("a"), table("a", "t", schema="[{name: id, type: int64}, {name: n, type: int8}]"))
     assert reconciler(lake, "apply", "m.yaml", "--yes").code == 0
