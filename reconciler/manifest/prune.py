@@ -8,12 +8,16 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from reconciler.manifest.identity import OBJECTS
 from reconciler.manifest.problem import Path
 from reconciler.manifest.schema_check import MAX_ERRORS, accepts, validator
 
 _MAPS = frozenset({"properties", "config", "schemaMetadata", "metadata"})
-
-
+_ALONE = frozenset(
+    "description properties protect renamedFrom ignoreDifferences allow schemaMode schemaMetadata config indexes checks "
+    "data migration maintenance waivers".split()
+)
+"""Keys of a namespace's or table's spec of which nothing else is wrong when they are not there."""
 _COLUMNS = frozenset({"schema", "fields"})
 _NEEDED = frozenset({"name", "type", "fields", "default", "backfill"})
 
@@ -29,6 +33,7 @@ def without_refused(value: Any) -> Rest | None:
     """None when something was refused that the rest depends on: then nothing more can be said."""
     pruned = copy.deepcopy(value)
     unknown: set[Path] = set()
+    refused: set[Path] = set()
     for error in islice(validator().iter_errors(value), MAX_ERRORS):
         path = tuple(error.instance_path)
         kind = error.kind.name
@@ -41,11 +46,15 @@ def without_refused(value: Any) -> Rest | None:
             unknown.add(path)
         elif kind == "required" and error.kind.property == "type" and _in_column((*path, "type")):
             unknown.add((*path, "type"))
+        elif path[:1] == ("spec",) and path[1:2] and path[1] in _ALONE and value.get("kind") in OBJECTS:
+            refused.add(path[:2])
         else:
             return None
     for path in unknown:
         _put(pruned, path, "?")
-    return Rest(pruned, frozenset(unknown)) if accepts(pruned) else None
+    for path in refused:
+        _remove(pruned, path)
+    return Rest(pruned, frozenset(unknown | refused)) if accepts(pruned) else None
 
 
 def _optional(path: Path) -> bool:
