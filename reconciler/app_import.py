@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from reconciler import app
 from reconciler.core.ownership import entry_owner
+from reconciler.core.text import listing
 from reconciler.model.diagnostic import has_errors
 from reconciler.model.ident import Ident, ObjectKey, dotted
 from reconciler.model.missed import Missed
@@ -163,7 +164,7 @@ class _Import:
         self._tell_gaps([*listed.gaps, *snapshot.gaps])
         for part in objects(name, snapshot, self._rules()):
             self._part(part, live[part.ident], renamed.get(part.ident))
-        self._tell_marks(live)
+        self._tell_steps(live)
         if self.unowned:
             told = f"{_counted(self.unowned, 'object')} of catalog {name} had no owner"
             adopt = f"reconciler apply {self.request.folder}{self.files.option()} --adopt"
@@ -294,18 +295,25 @@ class _Import:
             return home.source.file
         return self.files.path(self.layout.table_file(part.ident))
 
-    def _tell_marks(self, live: Mapping[Ident, Found]) -> None:
-        """Files have no place for our own mark in the data of a table."""
-        from reconciler.core.taken_away import lost_our_mark
+    def _tell_steps(self, live: Mapping[Ident, Found]) -> None:
+        """Files have no place for our own notes on an object, nor for our mark in the data of a table."""
+        from reconciler.core.taken_away import given_over, lost_our_mark
 
-        us, name = self.spec.management.owner, self.spec.name
-        found = [i for i, f in sorted(live.items()) if isinstance(f, Present) and lost_our_mark(us, f.state)]
-        if found:
-            more = f" and {len(found) - 1} more" if len(found) > 1 else ""
-            key = ObjectKey(name, found[0], "Table")
-            self.files.leave(
-                f"note: {key}{more}: the data has no owner any more, and the next plan has a step: our mark"
-            )
+        us, told = self.spec.management.owner, list[str]()
+        for ident, found in sorted(live.items()):
+            if not isinstance(found, Present):
+                continue
+            key, declared = ObjectKey(self.spec.name, ident, "Table"), self.declared.get(ident)
+            if lost_our_mark(us, found.state):
+                told.append(f"{key}: the data has no owner any more, and the next plan has a step: our mark")
+            if declared and (over := given_over(us, found.state, declared.ignore_differences)):
+                are = "is" if len(over) == 1 else "are"
+                step = "the next plan has a step that takes that off our own notes"
+                told.append(f"{key}: {listing(over)} {are} live and left to others: {step}")
+        for text in told[:MOST_TOLD]:
+            self.files.leave(f"note: {text}")
+        if len(told) > MOST_TOLD:
+            self.at.say(f"note: the next plan has such steps for {_counted(len(told) - MOST_TOLD, 'more object')}")
 
     def _tell_gone(self, listed: Snapshot, wanted: Callable[[Ident], bool]) -> None:
         """Nothing is taken out of files because it is not live: it may be about to be made."""

@@ -50,7 +50,7 @@ def wanted_metadata(f: Field) -> dict[str, str]:
 
 def expected_applied(want: DesiredTable, there: Fields | None = None) -> tuple[str, ...]:
     """What is ours once the manifest holds. `there`: only columns that exist count."""
-    left = entries_left_to_others(want)
+    left = entries_left_to_others(want.ignore_differences)
     out = [*(f"config:{k}" for k in want.config), *(f"schema:{k}" for k in want.schema_metadata)]
     for path, f in annotated(want.fields or ()):
         if there is None or find(there, path) is not None:
@@ -59,9 +59,9 @@ def expected_applied(want: DesiredTable, there: Fields | None = None) -> tuple[s
     return tuple(sorted(entry for entry in out if not left(entry)))
 
 
-def entries_left_to_others(want: DesiredTable) -> Callable[[str], bool]:
+def entries_left_to_others(paths: tuple[str, ...]) -> Callable[[str], bool]:
     """By `ignoreDifferences`."""
-    ignored, rule = frozenset(want.ignore_differences), ignore_rule(want.ignore_differences)
+    ignored, rule = frozenset(paths), ignore_rule(paths)
     if not ignored:
         return lambda _: False
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from reconciler.model.desired import DesiredObject
@@ -28,8 +28,12 @@ class MapDiff:
 
 
 def ignored_paths(want: DesiredObject) -> frozenset[str]:
+    return with_description(want.ignore_differences)
+
+
+def with_description(ignored: Iterable[str]) -> frozenset[str]:
     """`ignoreDifferences`, with `description` as the property that it is."""
-    paths = frozenset(want.ignore_differences)
+    paths = frozenset(ignored)
     return paths | {f"properties.{DESCRIPTION_KEY}"} if DESCRIPTION_KEY in paths else paths
 
 

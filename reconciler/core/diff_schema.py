@@ -106,7 +106,7 @@ def ignore_rule(paths: tuple[str, ...]) -> Ignored:
                 parts.add((column, last))
             else:
                 whole.add(p[len("schema.") :])
-                parts.update(_keys(p[len("schema.") :].split(".")))
+            parts.update(_keys(p[len("schema.") :].split(".")))
 
     def ignored(path: str, aspect: str | None) -> bool:
         if not whole and not parts:

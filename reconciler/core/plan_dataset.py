@@ -52,13 +52,12 @@ def _update(d: Drafter, want: DesiredTable, renames: dict[str, str], bookkeeping
     ignored = frozenset(want.ignore_differences)
     config = diff_map(want.config, live.config, ours.config, ignored, "config")
     schema = diff_map(want.schema_metadata, live.schema_metadata, ours.schema, ignored, "schemaMetadata")
-    if ours.fields:
-        renames = renames | past_renames(want.fields or (), live.fields)
     fields = _field_changes(want, live.fields, ours, renames)
     kept = {*expected_applied(want, live.fields), *_still_ours(want, live, ours)}
     applied = tuple(sorted(kept - _still_theirs(want, live, ours)))
     record = _definitions(d, want)
-    noted = live.applied != applied if notes else _gives_up(want, live, ours, renames, applied)
+    given_up = gives_up(live.applied, applied, live_entries(live), entries_left_to_others(want.ignore_differences))
+    noted = live.applied != applied if notes else given_up
     marks_differ = bookkeeping and (noted or live.owner != d.context.owner or bool(record))
     if not (config or schema or fields or marks_differ):
         return
@@ -77,23 +76,11 @@ def _update(d: Drafter, want: DesiredTable, renames: dict[str, str], bookkeeping
     d.propose(change, "metadata", "; ".join(p for p in parts if p), _before(live, change))
 
 
-def _gives_up(
-    want: DesiredTable, live: DatasetState, ours: Applied, renames: dict[str, str], applied: tuple[str, ...]
-) -> bool:
-    """A column that is not there has nothing to be noted. What was said about it is ours no longer when it comes back
-    undeclared, which is noted then."""
-    left = entries_left_to_others(want)
-    gone = [path for path in ours.fields if rename_path(path, renames) == path and find(live.fields, path) is None]
-    forgotten = {field_entry(path, key) for path in gone for key in ours.fields[path]}
-    return gives_up(live.applied, applied, live_entries(live), lambda entry: entry in forgotten or left(entry))
-
-
 def _still_ours(want: DesiredTable, live: DatasetState, ours: Applied) -> list[str]:
     """Indexes that we made, that the manifest lost and whose drop is held back: forgotten now, they would never go."""
-    if "indexes" in want.ignore_differences:
-        return []
-    declared = {i.name for i in want.indexes}
-    return [f"index:{i.name}" for i in live.indexes if i.name in ours.indexes and i.name not in declared]
+    left, declared = entries_left_to_others(want.ignore_differences), {i.name for i in want.indexes}
+    kept = [f"index:{i.name}" for i in live.indexes if i.name in ours.indexes and i.name not in declared]
+    return [entry for entry in kept if not left(entry)]
 
 
 def _still_theirs(want: DesiredTable, live: DatasetState, ours: Applied) -> set[str]:
@@ -117,16 +104,18 @@ def _definitions(d: Drafter, want: DesiredTable) -> list[str]:
 
 
 def _field_changes(want: DesiredTable, live: tuple[Field, ...], ours: Applied, renames: dict[str, str]) -> FieldChanges:
-    """Three-way, per column that exists and is declared: what nobody declares is left alone, or goes as a whole."""
+    """Three-way, per column that exists."""
     rule = ignore_rule(want.ignore_differences)
     wanted = dict(annotated(want.fields or ()))
     if not wanted and not ours.fields:
         return {}
+    if ours.fields:
+        renames = renames | past_renames(want.fields or (), live)
     applied = {rename_path(path, renames): keys for path, keys in ours.fields.items()}
     out: FieldChanges = {}
     for path in sorted(wanted.keys() | applied.keys()):
         found = find(live, path)
-        if found is None or rule(path, None) or find(want.fields or (), path) is None:
+        if found is None or rule(path, None):
             continue
         declared = wanted_metadata(wanted[path]) if path in wanted else {}
         shown = wanted_metadata(found)

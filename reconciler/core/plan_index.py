@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from reconciler.core.applied import parse_applied
+from reconciler.core.applied import entries_left_to_others, parse_applied
 from reconciler.core.diff_index import by_name, index_differences
 from reconciler.core.draft import Block, Drafter
 from reconciler.core.fields import find
@@ -43,7 +43,7 @@ def drop_indexes(d: Drafter, want: DesiredTable) -> None:
     """Drops the ones that differ (to be made again) and the ones that we made and the manifest lost. An index that
     somebody else made and nobody declares stays."""
     wanted = by_name(wanted_indexes(want))
-    left_alone = {i.name for i in want.indexes} - wanted.keys()
+    left_alone = entries_left_to_others(want.ignore_differences)
     ours = parse_applied(d.dataset.applied).indexes
     for live in sorted(d.dataset.indexes, key=lambda i: i.name):
         declared = wanted.get(live.name)
@@ -56,7 +56,7 @@ def drop_indexes(d: Drafter, want: DesiredTable) -> None:
                     d.propose(drop, "rewrite", reason, index_json(live))
                 else:
                     d.propose(drop, "destructive", f"{reason}; we did not make it", index_json(live), "drop_index")
-        elif live.name in ours and live.name not in left_alone and "indexes" not in want.ignore_differences:
+        elif live.name in ours and not left_alone(f"index:{live.name}"):
             d.propose(
                 DropIndex(want.ident, live.name),
                 "destructive",

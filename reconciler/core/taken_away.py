@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from reconciler.core.applied import ignore_path, live_entries, named, parse_applied
+from reconciler.core.applied import entries_left_to_others, ignore_path, live_entries, named
+from reconciler.core.diff_properties import left_to_others, with_description
 from reconciler.core.fields import find
 from reconciler.model.state import DESCRIPTION_KEY, DatasetState, NamespaceState, TableState
 
@@ -21,16 +22,30 @@ class TakenAway:
     """For people."""
     path: str
     """Of `ignoreDifferences`."""
+    ambiguous: bool = False
+    """The path also means a column that is there."""
 
 
 def taken_away(us: str, live: NamespaceState | TableState) -> list[TakenAway]:
-    """Nothing is said of columns that are gone as a whole: their notes need no line in a manifest."""
     if live.marks.owner != us:
         return []
     gone = [key for key in live.marks.applied if key not in live.properties]
     out = [TakenAway(f"property {key}", _property_path(key)) for key in gone]
     data = live.dataset if isinstance(live, TableState) else None
     return [*out, *_of_data(data)] if isinstance(data, DatasetState) and data.owner in (None, us) else out
+
+
+def given_over(us: str, live: NamespaceState | TableState, ignored: tuple[str, ...]) -> list[str]:
+    """What is live and in our record, and left to others: the next plan takes it off the record. For people."""
+    if live.marks.owner != us:
+        return []
+    left = left_to_others(with_description(ignored))
+    out = [f"property {key}" for key in live.marks.applied if key in live.properties and left(key)]
+    data = live.dataset if isinstance(live, TableState) else None
+    if isinstance(data, DatasetState) and data.owner in (None, us):
+        noted, there = entries_left_to_others(ignored), live_entries(data)
+        out += named(entry for entry in data.applied if entry in there and noted(entry))
+    return out
 
 
 def lost_our_mark(us: str, live: NamespaceState | TableState) -> bool:
@@ -47,6 +62,6 @@ def _of_data(data: DatasetState) -> Iterator[TakenAway]:
     there = live_entries(data)
     for entry in data.applied:
         path = ignore_path(entry)
-        columns = parse_applied([entry]).fields
-        if entry not in there and path is not None and all(find(data.fields, column) for column in columns):
-            yield TakenAway(named([entry])[0], path)
+        if entry not in there and path is not None:
+            is_column = ".metadata." in path and find(data.fields, path.removeprefix("schema.")) is not None
+            yield TakenAway(named([entry])[0], path, is_column)

@@ -194,7 +194,7 @@ class _Writer:
     def _left_to_others(self, kind: Kind, gone: Sequence[TakenAway], spec: Doc) -> Iterator[str]:
         """Paths of `ignoreDifferences`, as far as a manifest can have them."""
         schema = {"schema": spec["schema"]} if "schema" in spec else {}
-        for path in (one.path for one in gone):
+        for path in (one.path for one in gone if not one.ambiguous):
             probe = _document(kind, "c", ("t",), {**schema, "ignoreDifferences": [path]})
             if self.clean(path) == path and _why_not(probe) is None:
                 yield path

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from reconciler.core.diff_properties import left_to_others, with_description
 from reconciler.core.uris import place_of
 from reconciler.manifest.emit_columns import Doc
 from reconciler.manifest.import_columns import SCHEMA, column_edits
@@ -74,7 +75,8 @@ def _common(
     described = (said.pop(DESCRIPTION_KEY, None), found.pop(DESCRIPTION_KEY, None))
     ignored = declared.ignore_differences
     unsaid = live.properties.keys() - wanted.properties.keys()
-    if described[0] != described[1] and "description" not in ignored and DESCRIPTION_KEY not in unsaid:
+    left = left_to_others(with_description(ignored))(DESCRIPTION_KEY)
+    if described[0] != described[1] and not left and DESCRIPTION_KEY not in unsaid:
         inside = DESCRIPTION_KEY in (_at(written, ("spec", "properties")) or {})
         path: Path = ("spec", "properties", DESCRIPTION_KEY) if inside else ("spec", "description")
         yield Remove(path) if described[1] is None else Set(path, escaped(described[1]))

@@ -21,6 +21,7 @@ from reconciler.manifest.import_edits import edits_for, is_left
 from reconciler.manifest.import_taken_away import TakenAwayTold, written_paths
 from reconciler.manifest.import_target import (
     LEFT,
+    PROTECT,
     Found,
     Given,
     base_of,
@@ -37,7 +38,7 @@ from reconciler.manifest.origins import Origins
 from reconciler.manifest.sheet import Sheet
 from reconciler.manifest.unread_documents import is_unread
 from reconciler.manifest.variables import escaped
-from reconciler.manifest.yaml_edit import CannotEdit, Edit, edited_value
+from reconciler.manifest.yaml_edit import CannotEdit, Edit, Set, edited_value
 from reconciler.manifest.yaml_write import as_block
 from reconciler.model.desired import DesiredNamespace, DesiredObject, DesiredTable
 from reconciler.model.diagnostic import Source
@@ -228,6 +229,8 @@ class ImportedFiles:
                     raise
                 self._edit(document, rest, declared, part, new_file)
                 edits = rest
+            if Set(PROTECT, False) in edits:
+                self._say(f"note: {key} has no protect mark any more, and its document says so now")
             settled = {t.path for t in part.taken_away if is_left(t.path, declared.ignore_differences)}
             settled |= {t.path for t in part.taken_away if any(g.path == value_path(t.path) for g in given)}
             self.left += self._taken_away.add(key, part.taken_away, written_paths(edits), settled)

@@ -13,10 +13,9 @@ from reconciler.manifest.problem import Path
 from reconciler.manifest.schema_check import MAX_ERRORS, accepts, validator
 
 _MAPS = frozenset({"properties", "config", "schemaMetadata", "metadata"})
-_ALONE = frozenset(
-    "description properties protect renamedFrom ignoreDifferences allow schemaMode schemaMetadata config indexes checks "
-    "data migration maintenance waivers".split()
-)
+_ALONE = {"description", "properties", "protect", "renamedFrom", "ignoreDifferences", "allow", "waivers"} | {
+    "schemaMode", "schemaMetadata", "config", "indexes", "checks", "data", "migration", "maintenance"
+}  # fmt: skip
 """Keys of a namespace's or table's spec of which nothing else is wrong when they are not there."""
 _COLUMNS = frozenset({"schema", "fields"})
 _NEEDED = frozenset({"name", "type", "fields", "default", "backfill"})

@@ -118,29 +118,59 @@ def test_what_others_took_away_is_told_and_left_to_them(tmp_path: Path, ours: la
 
 
 def test_a_table_that_others_wrote_anew(tmp_path: Path) -> None:
-    """Comments and indexes are gone with the old rows: left to others on columns that are there. Columns that are gone
-    need no word, also when they come back."""
-    noted = "comment: key, metadata: {a.b: '1', c: '2'}"
+    """Comments and indexes are gone with the old rows, and so are columns: left to others, also when they come back."""
+    noted = "comment: key, metadata: {a.b: '1', type: '2'}"
     columns = f"[{{name: id, type: int64, {noted}}}, {{name: x, type: string, comment: old}}]"
     (tmp_path / "live").mkdir()
-    write(tmp_path / "live", catalog(), table("t", schema=columns, spec="indexes: [{column: id, type: btree}]"))
+    spec = "indexes: [{column: id, type: btree}]\n  allow: [drop_index]"
+    write(tmp_path / "live", catalog(), table("t", schema=columns, spec=spec))
     assert reconciler(tmp_path, "apply", "live", "--yes").code == 0
     uri = next(str(p) for p in tmp_path.glob("lake/*t.lance"))
     lance.write_dataset(pa.table({"id": pa.array([1]), "z": ["a"]}), uri, mode="overwrite")
     assert reconciler(tmp_path, "import", "live", "-o", "live").code == 0
-    left = "[indexes.id_idx, schema.id.comment, schema.id.metadata.a.b, schema.id.metadata.c]"
-    assert f"  ignoreDifferences: {left}\n" in (tmp_path / "live/m.yaml").read_text()
+    file = tmp_path / "live/m.yaml"
+    left = "indexes.id_idx, schema.id.comment, schema.id.metadata.a.b, schema.id.metadata.type, schema.x.comment"
+    assert f"  ignoreDifferences: [{left}]\n" in file.read_text()
     assert reconciler(tmp_path, "plan", "live", "--detailed-exitcode").code == 0
 
-    old = pa.field("x", pa.string(), metadata={"comment": "theirs"})
     dataset = lance.dataset(uri)
-    dataset.add_columns(pa.schema([old]))
-    back = reconciler(tmp_path, "apply", "live", "--yes")
-    assert back.code == 3  # A column that nobody declares; what is said about it is theirs.
-    assert lance.dataset(uri).schema.field("x").metadata == {b"comment": b"theirs"}
-    assert reconciler(tmp_path, "import", "live", "-o", "live").code == 0
-    assert "comment: theirs" in (tmp_path / "live/m.yaml").read_text()
+    dataset.add_columns(pa.schema([pa.field("x", pa.string(), metadata={"comment": "theirs"})]))
+    dataset.create_scalar_index("id", "BITMAP", name="id_idx")
+    file.write_text(file.read_text().replace("  schema:\n", "  schema:\n    - {name: x, type: string}\n"))
+    again = reconciler(tmp_path, "import", "live", "-o", "live").err
+    told = (
+        "column x comment, index id_idx are live and left to others: the next plan has a step that takes that off our"
+    )
+    assert told in again
+    done = reconciler(tmp_path, "apply", "live", "--yes")
+    assert done.code == 0, done.out
     assert reconciler(tmp_path, "plan", "live", "--detailed-exitcode").code == 0
+    assert lance.dataset(uri).schema.field("x").metadata == {b"comment": b"theirs"}
+    assert [i.name for i in lance.dataset(uri).describe_indices()] == ["id_idx"]
+
+
+def test_a_path_that_would_mean_a_column_too_is_not_written(tmp_path: Path) -> None:
+    inner = "[{name: a, type: int64}, {name: metadata, type: 'struct<k: int64>'}]"
+    (tmp_path / "live").mkdir()
+    columns = f"[{{name: s, type: struct, fields: {inner}, metadata: {{k: v}}}}]"
+    write(tmp_path / "live", catalog(), table("t", schema=columns))
+    assert reconciler(tmp_path, "apply", "live", "--yes").code == 0
+    dataset = lance.dataset(next(str(p) for p in tmp_path.glob("lake/*t.lance")))
+    dataset.update_field_metadata({"s": {"k": None}})
+    imported = reconciler(tmp_path, "import", "live", "-o", "live")
+    assert "column s k of lake:t; `ignoreDifferences` could not be given that, and the next plan" in imported.err
+    assert "ignoreDifferences" not in (tmp_path / "live/m.yaml").read_text()
+    assert "column s k is no longer ours" in reconciler(tmp_path, "plan", "live").out
+
+
+def test_a_protection_that_others_took_off_is_told(tmp_path: Path) -> None:
+    (tmp_path / "live").mkdir()
+    write(tmp_path / "live", catalog(), table("t", spec="protect: true"))
+    assert reconciler(tmp_path, "apply", "live", "--yes").code == 0
+    write(tmp_path, catalog(), table("t", spec="protect: false"))
+    assert reconciler(tmp_path, "apply", "m.yaml", "--yes").code == 0
+    imported = reconciler(tmp_path, "import", "live", "-o", "live")
+    assert "note: lake:t has no protect mark any more, and its document says so now\n" in imported.err
 
 
 def test_data_that_lost_our_mark_is_told(tmp_path: Path, ours: lance.LanceDataset) -> None:

@@ -364,15 +364,27 @@ def test_what_is_gone_and_left_to_others_is_noted_only_when_it_comes_back(left: 
     assert steps(plan([ns("a"), table("t")], seen)) == [("update_namespace", ("a",)), ("update_table", ("t",))]
 
 
-def test_what_is_said_of_a_column_is_ours_as_long_as_the_column_is_declared() -> None:
-    """A column that is gone needs no step. One that is back and not declared is theirs, and so is its comment."""
-    noted = ("field:gone:comment", "field:id:comment")
-    id_ = replace(ID[0], comment="ours")
-    want = table("a", "t", fields=(id_,), at_least=True)
-    assert on_table(want, live_table("a", "t", fields=(id_,), applied=noted)).steps == ()
-    back = live_table("a", "t", fields=(id_, replace(id_, name="gone", comment="theirs")), applied=noted)
-    (step,) = on_table(want, back).steps
-    assert (step.change.fields, step.change.applied) == ({}, ("field:id:comment",))  # type: ignore[union-attr]
+@pytest.mark.parametrize("key", ["comment", "type", "unit.comment", "plain", "metadata"])
+def test_a_key_of_a_column_that_is_gone_and_left_to_others(key: str) -> None:
+    """The column may be gone with it. When it is back it is theirs, and so is what they say about it."""
+    left = "schema.x.comment" if key == "comment" else f"schema.x.metadata.{key}"
+    want = table("a", "t", fields=ID, at_least=True, ignore_differences=(left,))
+    noted = (f"field:x:{key}",)
+    for there in (ID, (*ID, replace(ID[0], name="x"))):
+        assert on_table(want, live_table("a", "t", fields=there, applied=noted)).steps == ()
+    said = {"comment": "theirs"} if key == "comment" else {"metadata": {key: "theirs"}}
+    back = replace(ID[0], name="x", **said)  # type: ignore[arg-type]
+    (step,) = on_table(want, live_table("a", "t", fields=(*ID, back), applied=noted)).steps
+    assert (step.change.fields, step.change.applied) == ({}, ())  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("allow", [(), ("drop_index",)])
+def test_an_index_of_others_under_a_name_that_is_left_to_them(allow: tuple[str, ...]) -> None:
+    """We made one of that name once, and our record says so. It is not theirs that goes."""
+    want = table("a", "t", ignore_differences=("indexes.i",), allow=allow)
+    assert on_table(want, live_table("a", "t", applied=("index:i",))).steps == ()
+    (step,) = on_table(want, live_table("a", "t", indexes=(Index("i", "id", "bitmap"),), applied=("index:i",))).steps
+    assert (step.action, step.change.applied) == ("update_table", ())  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(

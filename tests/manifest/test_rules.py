@@ -284,3 +284,14 @@ def written(folder: Path, spec: str) -> str:
     file = folder / "m.yaml"
     file.write_text(catalog + head.format("Table", "{catalog: lake, id: [t]}") + spec)
     return str(file)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    ["description: 3", "protect: 'yes'", "allow: [drop_colum]", "indexes: [{column: id, type: btre}]", "config: []",
+     "checks: {rowCount: x}", "schemaMode: at_lest", "waivers: {}", "renamedFrom: 5", "maintenance: 1", "data: {}"],
+)  # fmt: skip
+def test_a_wrong_value_hides_nothing_else(tmp_path: Path, wrong: str) -> None:
+    spec = f"schema: [{{name: id, type: in64}}]\n{wrong}"
+    loaded = load_text(tmp_path, CATALOG, table("t", spec).replace("catalog: lake", "catalog: lak"))
+    assert {"M402", "M211"} < {d.code for d in loaded.diagnostics}
