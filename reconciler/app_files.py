@@ -46,12 +46,17 @@ def is_report(value: object) -> bool:
 
 
 def ways_back(path: Path, steps: Sequence[str]) -> list[WayBack]:
-    """How to take steps of a report back; without any named, those that have a way."""
+    """How to take steps back, of a report or of the last run of a journal; without any named, those that have a way."""
     from reconciler.model.way_back import way_back
 
-    report = read_json(path)
-    if not isinstance(report, dict) or not is_report(report):
-        raise Failure(f"{path} is not a report: give the file that `reconciler apply --report FILE` wrote")
+    journal = saved_journal(path)
+    if journal is not None:
+        ran = [s for s in journal.runs[-1].steps.values() if s.key is not None]
+        report: object = {"steps": [s.to_json() | {"status": s.status or "never ended"} for s in ran]}
+    else:
+        report = read_json(path)
+    if not isinstance(report, dict) or (journal is None and not is_report(report)):
+        raise Failure(f"{path} is no report: give the file that `reconciler apply --report FILE` wrote, or a journal")
     try:
         found = {str(result["id"]): way_back(result) for result in report["steps"]}
     except (KeyError, TypeError, ValueError) as error:
@@ -69,7 +74,9 @@ def read_json(path: Path) -> object:
     except OSError as error:
         raise Failure(f"cannot read {path}: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
-        raise Failure(f"{path} is not JSON: {error}") from error
+        raise Failure(
+            f"{path} is not JSON, and so neither a plan nor a report, nor is it a journal: {error}"
+        ) from error
 
 
 def write_file(path: Path, text: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 
 from reconciler import __version__
 
@@ -22,6 +22,16 @@ DOCUMENTS = ("markdown", "sarif", "junit")
 PLAN_DOCUMENTS = (*DOCUMENTS, "html")
 
 
+def _unknown_names(words: Sequence[str]) -> Iterator[str]:
+    """Without values, which may be secret: what follows a flag that nobody knows is most likely its value."""
+    is_value = False
+    for word in words:
+        is_flag = word.startswith("-")
+        if is_flag or not is_value:
+            yield word.partition("=")[0] if is_flag else word
+        is_value = is_flag and "=" not in word
+
+
 class Parser(argparse.ArgumentParser):
     """A wrong command line is bad input, exit code 1: 2 means that changes are pending."""
 
@@ -36,9 +46,7 @@ class Parser(argparse.ArgumentParser):
         found, unknown = self.parse_known_args(args, namespace)
         if unknown:
             parser = self._chosen(found)
-            names = [
-                word.partition("=")[0] if word.startswith("-") else word for word in unknown
-            ]  # A value may be secret.
+            names = [*_unknown_names(unknown)]
             parser.error("; ".join(f"{_shown(name)} is not known here{parser._near(name)}" for name in names))
         return found
 
@@ -160,7 +168,9 @@ def parser() -> Parser:
     _add_graph(command("graph", "draw the steps of a saved plan, or manifests; offline"))
     explain = command("explain", "what a code or a word of ours means, with an example and the fix")
     explain.add_argument("code", nargs="*", metavar="CODE", help="M203, P001, NamespaceNotEmpty, adopt, `exit 3`, …")
-    explain.add_argument("--report", metavar="FILE", help="CODE is a step of this report: how to take it back")
+    explain.add_argument(
+        "--report", metavar="FILE", help="CODE is a step of this report or journal: how to take it back"
+    )
     explain.add_argument("--format", choices=["text", "json", "markdown"], default="text", help="default: text")
     completion = command("completion", "print a script that completes command lines in a shell")
     completion.add_argument("shell", choices=["bash", "zsh", "fish"], metavar="SHELL", help="bash, zsh or fish")

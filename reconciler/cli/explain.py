@@ -14,6 +14,7 @@ from reconciler.explain.catalogue import QUALIFIERS, explanations, find
 from reconciler.explain.suggest import meant
 from reconciler.model.explanation import Explanation
 from reconciler.render.explained import explained, listed
+from reconciler.render.sarif_rules import BLOCKED
 from reconciler.render.way_back import ways_back_as
 
 _STEP = re.compile(r"s[0-9]+")
@@ -48,7 +49,7 @@ def _belong(word: str, after: str) -> bool:
 
 
 def _found(word: str) -> list[Explanation]:
-    found = find(word)
+    found = find(word.removeprefix(BLOCKED))
     if not found:
         raise app.Failure(f"nothing is called {word}{_meant(word)} (`reconciler explain` lists all codes and words)")
     return found

@@ -54,7 +54,7 @@ def _filled(runs: Sequence[Run], head: str, titles: Sequence[str], total: int, l
     tally.expect("lease line", (event.state for run in runs for event in run.leases))
     draft = Draft(head, tally, limit, _ADVICE)
     timed = any(step.started for run in runs for step in run.steps)
-    columns = header("result", "step", "object", "what went wrong", "seconds", *(("began",) if timed else ()))
+    columns = header("result", "step", "object", "what is to be known", "seconds", *(("began",) if timed else ()))
     sections: list[tuple[Run, Section, Section]] = []
     for run, title in zip(runs, titles, strict=False):
         top = draft.page.section()

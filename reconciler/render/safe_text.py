@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 import re
 
+from reconciler.core.text import plural
 from reconciler.model.log_commands import in_text
 
 _UNSAFE = re.compile(r"[^\x20-\x7e]")
 LONGEST = 200
+_LIKE_A_VALUE = re.compile(r'["=]|->|^\s|\s$|\s\s')
+_AROUND = 20
+"""Characters beside the part in which two long values differ."""
 LONGEST_MESSAGE = 1000
 LONGEST_TYPE = 10_000
 """A type is what a reviewer wants to see whole; no table that people work with has a longer one."""
@@ -44,10 +48,48 @@ def _escaped(match: re.Match[str]) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
+def key_name(key: str) -> str:
+    """As it is, or in quotes where it could be taken for more than a key."""
+    return _json(key) if _LIKE_A_VALUE.search(key) or not key else safe(key)
+
+
 def quoted(value: object) -> str:
-    """A value as JSON, shortened."""
-    text = safe(json.dumps(value, ensure_ascii=False, default=str))
-    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+    """A value as JSON. Of a long one both ends, and how much is between them."""
+    return _shortened(_json(value))
+
+
+def quoted_change(old: object, new: object) -> str:
+    """`old -> new`, as JSON. Of long values the part in which they differ: nobody sees a change behind what is cut off.
+    Where that part is long too, it says how much of it is not shown."""
+    texts = (_json(old), _json(new))
+    if max(map(len, texts)) <= LONGEST:
+        return " -> ".join(texts)
+    alike = _alike(*texts)
+    start = max(alike - _AROUND, 0)
+    end = max(_alike(texts[0][alike:][::-1], texts[1][alike:][::-1]) - _AROUND, 0)
+    lead, tail = _as_before(start), _as_before(end)
+    return " -> ".join(f"{lead}{_shortened(text[start : len(text) - end])}{tail}" for text in texts)
+
+
+def _alike(one: str, other: str) -> int:
+    """How many characters they begin with in common."""
+    both = zip(one, other, strict=False)
+    return next((at for at, (a, b) in enumerate(both) if a != b), min(len(one), len(other)))
+
+
+def _json(value: object) -> str:
+    return safe(json.dumps(value, ensure_ascii=False, default=str))
+
+
+def _as_before(count: int) -> str:
+    return f"…({plural(count, 'character')} alike)…" if count else ""
+
+
+def _shortened(text: str) -> str:
+    if len(text) <= LONGEST:
+        return text
+    head, tail = LONGEST * 3 // 4, LONGEST // 4
+    return f"{text[:head]}…({plural(len(text) - head - tail, 'character')} not shown)…{text[-tail:]}"
 
 
 def bounded(text: str, longest: int = LONGEST_MESSAGE) -> str:

@@ -21,7 +21,7 @@ from reconciler.model.plan import THRESHOLD, Plan, Step
 from reconciler.render.as_json import dumped
 from reconciler.render.ran import FINE, Run
 from reconciler.render.safe_text import bounded, printable
-from reconciler.render.sarif_rules import Explained, help_of
+from reconciler.render.sarif_rules import BLOCKED, Explained, help_of
 from reconciler.render.text import NOT_APPLIED
 
 MOST_RESULTS = 5000
@@ -91,7 +91,7 @@ def _held_back(steps: Iterable[Step]) -> Iterator[_Told]:
     for step in steps:
         if step.verdict == "allowed":
             continue
-        rule = f"blocked/{step.blocked_by or 'blocked'}" if step.verdict == "blocked" else "unsupported"
+        rule = f"{BLOCKED}{step.blocked_by or 'blocked'}" if step.verdict == "blocked" else "unsupported"
         level: Severity = "error" if step.blocked_by == THRESHOLD else "warning"
         yield _Told(rule, level, f"{step.action} of {step.key}: {step.reason}", step.source, step.key)
 

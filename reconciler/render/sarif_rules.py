@@ -9,6 +9,8 @@ from typing import Final
 from reconciler.model import plan as p
 from reconciler.render.safe_text import bounded, printable
 
+BLOCKED: Final = "blocked/"
+"""Before the word that says why a step is held back. `explain` takes the rule as well as the word."""
 _HELD_BACK: Final[dict[str, tuple[str, str]]] = {
     p.ADOPT: (
         "nobody owns the object",
@@ -81,8 +83,8 @@ def help_of(rule: str, explained: Explained) -> tuple[str, str]:
 def _known(rule: str, explained: Explained) -> tuple[str, str]:
     if rule == "unsupported":
         return _UNSUPPORTED
-    if rule.startswith("blocked/"):
-        word = rule.removeprefix("blocked/")
+    if rule.startswith(BLOCKED):
+        word = rule.removeprefix(BLOCKED)
         if word.startswith(p.ALLOW):
             allow = printable(bounded(word.removeprefix(p.ALLOW)))
             how = f"Add `allow: [{allow}]` to the table, or pass --allow {allow}, if it is meant."

@@ -12,7 +12,7 @@ from reconciler.model.ident import dotted
 from reconciler.model.plan import Step
 from reconciler.model.state import Column, Index, Marks
 from reconciler.render.column_notes import notes_of
-from reconciler.render.safe_text import LONGEST, LONGEST_TYPE, bounded, quoted, safe
+from reconciler.render.safe_text import LONGEST, LONGEST_TYPE, bounded, key_name, quoted, quoted_change, safe
 
 
 class Line(str):
@@ -126,16 +126,16 @@ def _set(label: str, values: Mapping[str, Any], old: Mapping[str, Any]) -> Itera
     kind = label.partition(" ")[0]
     for key, value in values.items():
         if old.get(key) is None:
-            yield Line(f"+ {label}{safe(key)}", " = ", quoted(value), kind)
+            yield Line(f"+ {label}{key_name(key)}", " = ", quoted(value), kind)
         else:
-            yield Line(f"~ {label}{safe(key)}", " = ", f"{quoted(old[key])} -> {quoted(value)}", kind)
+            yield Line(f"~ {label}{key_name(key)}", " = ", quoted_change(old[key], value), kind)
 
 
 def _unset(label: str, keys: Iterable[str], old: Mapping[str, Any]) -> Iterator[str]:
     kind = label.partition(" ")[0]
     for key in keys:
         known = old.get(key) is not None
-        yield Line(f"- {label}{safe(key)}", " = ", quoted(old[key]), kind) if known else f"- {label}{safe(key)}"
+        yield Line(f"- {label}{key_name(key)}", " = ", quoted(old[key]), kind) if known else f"- {label}{key_name(key)}"
 
 
 def _merge(label: str, values: Mapping[str, Any], old: Mapping[str, Any]) -> Iterator[str]:

@@ -49,6 +49,18 @@ def test_formats_and_steps(tmp_path: Path, dropped: Path) -> None:
     assert (missing.code, "has no step s9; its steps are s1" in missing.err) == (1, True)
 
 
+def test_a_journal_does_too(tmp_path: Path, dropped: Path) -> None:
+    """After a kill it is all there is. It does not say where the dataset is."""
+    journal = max((tmp_path / ".reconciler/journal").iterdir(), key=lambda p: p.stat().st_mtime_ns)
+    shown = reconciler(tmp_path, "explain", "s1", "--report", str(journal)).out
+    assert shown.startswith("s1 drop_columns of lake:n.t: done\n")
+    (tag,) = lance.dataset(str(dropped)).tags.list()
+    assert f"lance.dataset(LOCATION, version='{tag}').restore()" in shown
+    journal.write_text(journal.read_text().partition('{"event":"end"')[0])
+    shown = reconciler(tmp_path, "explain", "s1", "--report", str(journal)).out
+    assert shown.startswith("s1 drop_columns of lake:n.t: never ended\n")
+
+
 def _result(**more: Any) -> dict[str, Any]:
     return {"id": "s1", "action": "update_table", "catalog": "lake", "object": {"kind": "Table", "id": ["n", "t"]},
             "status": "done", "tag": None, "version_before": 1, "version_after": 2, **more}  # fmt: skip
