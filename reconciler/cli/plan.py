@@ -25,5 +25,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
             exactly(made, args.output, out)
     out.result(plan_as(made, args.format, out))
     if made.refused_by_policy is not None:
+        if args.format != "text":  # Which may be in a file that nobody has, and the exit code alone says little.
+            out.say(f"error: refused by {made.refused_by_policy}")
         return REFUSED
     return CHANGES if args.detailed_exitcode and made.has_changes else OK

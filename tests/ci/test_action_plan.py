@@ -201,7 +201,11 @@ def test_no_comment_is_written_when_none_is_wanted(job: Job, github: StandIn) ->
     assert github.seen == []
 
 
-def test_a_pull_request_needs_the_catalogs_of_the_base(job: Job, github: StandIn) -> None:
+@pytest.mark.parametrize(
+    "event", ["pull_request", "pull_request_target", "pull_request_review_comment", "issue_comment", "of_tomorrow"]
+)
+def test_a_pull_request_needs_the_catalogs_of_the_base(job: Job, github: StandIn, event: str) -> None:
+    job.event_name = event
     assert job.use(command="plan", version="none") == 1
     assert "::error title=reconciler::the input `catalogs-from` is needed" in job.log
     assert github.comments == []

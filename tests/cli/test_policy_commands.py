@@ -35,6 +35,8 @@ def test_an_error_refuses_everything(tmp_path: Path) -> None:
     assert planned.code == 3
     assert "error[P001] table lake:n.T1: the name 'T1'" in planned.out
     assert "Refused: policy: P001" in planned.out
+    document = reconciler(tmp_path, "plan", "m.yaml", "--format", "markdown")
+    assert document.err.startswith("error: refused by policy: P001 "), "who has no document has the reason"
     saved = json.loads((tmp_path / "p.json").read_text())
     check_schema("plan", saved)
     assert saved["findings"][0]["source"] == {"file": "m.yaml", "line": 15}

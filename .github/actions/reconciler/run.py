@@ -21,8 +21,8 @@ from reviewed_plan import Merged, NotPlanned, artifact_name, fetch
 from workflow import LONGEST, annotation, error, fenced, no_commands, output, summary
 
 OK, ERROR, CHANGES, REFUSED, STALE = 0, 1, 2, 3, 4
-STRANGERS = ("pull_request", "pull_request_target", "pull_request_review", "workflow_run", "issue_comment")
-"""Events behind which the manifests may be somebody else's."""
+OWN = ("push", "schedule", "workflow_dispatch", "repository_dispatch", "merge_group", "release")
+"""Events of those who may write to the repository. Behind every other the manifests may be somebody else's."""
 UNCOVERED = "does not cover this run"
 """What the program says of a reviewed plan, when nothing was written: another thing may be stale after some steps."""
 LONGEST_IN_COMMENT = 20_000
@@ -67,10 +67,10 @@ def paths() -> list[str]:
 def reading() -> list[str]:
     """Catalogs come from the base branch wherever a stranger may have written the manifests."""
     base = flags("--catalogs-from", "CATALOGS_FROM")
-    if not base and given("COMMAND") != "validate" and os.environ.get("GITHUB_EVENT_NAME") in STRANGERS:
+    if not base and given("COMMAND") != "validate" and os.environ.get("GITHUB_EVENT_NAME") not in OWN:
         raise BadInput(
-            "the input `catalogs-from` is needed for pull requests: give the Catalog documents of the base branch, or "
-            "a changed one sends your secrets elsewhere"
+            "the input `catalogs-from` is needed for pull requests and all that follows from them: give the Catalog "
+            "documents of the base branch, or a changed one sends your secrets elsewhere"
         )
     return [*base, *flags("--env-allow", "ENV_ALLOW"), *flags("--file-root", "FILE_ROOT"), *flags("--env", "ENV")]
 
