@@ -214,31 +214,38 @@ class ImportedFiles:
             edits, given = without_defaults(edits, document, declared.source.file)
             self._by_defaults.add(key, given)
             self.left += bool(given)
-            if not edits:
-                return
             patch = patch_of(document)
             at = source_of(patch) if patch is not None else at
-            if not self.holds(declared.source.file) or not self.holds(at.file):
+            if edits and not (self.holds(declared.source.file) and self.holds(at.file)):
                 self.leave(f"note: {key} is not as {at} says, which is not below {self._folder}: it is left as it is")
                 return
-            try:
-                self._edit(document, edits, declared, part, new_file)
-            except CannotEdit:
-                rest = without_left(edits)
-                if len(rest) == len(edits):
-                    raise
-                self._edit(document, rest, declared, part, new_file)
-                edits = rest
-            if Set(PROTECT, False) in edits:
+            done = self._written(document, edits, declared, part, new_file)
+            if Set(PROTECT, False) in done:
                 self._say(f"note: {key} has no protect mark any more, and its document says so now")
             settled = {t.path for t in part.taken_away if is_left(t.path, declared.ignore_differences)}
             settled |= {t.path for t in part.taken_away if any(g.path == value_path(t.path) for g in given)}
-            self.left += self._taken_away.add(key, part.taken_away, written_paths(edits), settled)
+            self.left += self._taken_away.add(key, part.taken_away, written_paths(done), settled)
         except CannotEdit as error:
             self.leave(f"warning: {key} is not as {at} says, and the document is left as it is: {error}")
 
+    def _written(
+        self, document: Found, edits: Sequence[Edit], declared: DesiredObject, part: Part, new_file: str
+    ) -> Sequence[Edit]:
+        """Those that were made: all, or all but what `ignoreDifferences` would get. Raises CannotEdit."""
+        try:
+            self._edit(document, edits, declared, part, new_file)
+        except CannotEdit:
+            rest = without_left(edits)
+            if len(rest) == len(edits):
+                raise
+            self._edit(document, rest, declared, part, new_file)
+            return rest
+        return edits
+
     def _edit(self, document: Found, edits: Sequence[Edit], declared: DesiredObject, part: Part, new_file: str) -> None:
         """Raises CannotEdit, and then nothing was changed."""
+        if not edits:
+            return
         patch = patch_of(document)
         at = source_of(patch) if patch is not None else declared.source
         if self._environment and (at.file not in self._origins.overlay_files or patch is not None):

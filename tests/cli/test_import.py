@@ -160,6 +160,8 @@ def test_a_path_that_would_mean_a_column_too_is_not_written(tmp_path: Path) -> N
     imported = reconciler(tmp_path, "import", "live", "-o", "live")
     assert "column s k of lake:t; `ignoreDifferences` could not be given that, and the next plan" in imported.err
     assert "ignoreDifferences" not in (tmp_path / "live/m.yaml").read_text()
+    again = reconciler(tmp_path, "import", "live", "-o", "live")
+    assert (again.out, "could not be given that" in again.err) == ("", True)
     assert "column s k is no longer ours" in reconciler(tmp_path, "plan", "live").out
 
 

@@ -131,3 +131,5 @@ def test_a_list_that_environments_share_is_left_and_the_rest_is_not(tmp_path: Pa
     planned = reconciler(tmp_path, "plan", "m", "--env", "prod")
     assert "our record of what we set differs: config own is no longer ours\n" in planned.out
     assert "config k" not in planned.out
+    again = reconciler(tmp_path, "import", "m", "-o", "m", "--env", "prod")
+    assert (again.out, "could not be given that" in again.err) == ("", True)
