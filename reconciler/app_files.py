@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from reconciler.session import Failure
 
@@ -50,11 +50,7 @@ def ways_back(path: Path, steps: Sequence[str]) -> list[WayBack]:
     from reconciler.model.way_back import way_back
 
     journal = saved_journal(path)
-    if journal is not None:
-        ran = [s for s in journal.runs[-1].steps.values() if s.key is not None]
-        report: object = {"steps": [s.to_json() | {"status": s.status or "never ended"} for s in ran]}
-    else:
-        report = read_json(path)
+    report = read_json(path) if journal is None else {"steps": list(_ran(journal))}
     if not isinstance(report, dict) or (journal is None and not is_report(report)):
         raise Failure(f"{path} is no report: give the file that `reconciler apply --report FILE` wrote, or a journal")
     try:
@@ -66,6 +62,23 @@ def ways_back(path: Path, steps: Sequence[str]) -> list[WayBack]:
             known = ", ".join([*found][:10]) or "none"
             raise Failure(f"{path} has no step {step}; its steps are {known}{' …' if len(found) > 10 else ''}")
     return [found[s] for s in steps] if steps else [way for way in found.values() if way.tag is not None]
+
+
+def _ran(journal: JournalRecord) -> Iterator[dict[str, Any]]:
+    """The steps of the last run. One that never ended may have been done: what its tag would be called is known."""
+    from reconciler.engine.journal import short_id
+    from reconciler.model.way_back import NEVER_ENDED
+
+    run = journal.runs[-1]
+    for step in run.steps.values():
+        if step.key is None:
+            continue
+        result = step.to_json()
+        if step.status is None:
+            may_lose = step.key.kind == "Table" and run.plan_id and step.action != "deregister_table"
+            result["status"] = NEVER_ENDED
+            result["tag"] = f"reconciler-{short_id(run.plan_id)}-{step.id}" if may_lose else None
+        yield result
 
 
 def read_json(path: Path) -> object:

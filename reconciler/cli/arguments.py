@@ -22,13 +22,17 @@ DOCUMENTS = ("markdown", "sarif", "junit")
 PLAN_DOCUMENTS = (*DOCUMENTS, "html")
 
 
+def _flag_name(word: str) -> str:
+    return word.partition("=")[0] if word.startswith("--") else word[:2]
+
+
 def _unknown_names(words: Sequence[str]) -> Iterator[str]:
     """Without values, which may be secret: what follows a flag that nobody knows is most likely its value."""
     is_value = False
     for word in words:
         is_flag = word.startswith("-")
         if is_flag or not is_value:
-            yield word.partition("=")[0] if is_flag else word
+            yield _flag_name(word) if is_flag else word
         is_value = is_flag and "=" not in word
 
 

@@ -34,7 +34,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
 def _words(given: Sequence[str]) -> Iterator[str]:
     """`exit 3` and `left out` are one name, also without quotes."""
-    words = list(given)
+    words = [word.removeprefix(BLOCKED) for word in given]
     while words:
         word = words.pop(0)
         if words and _belong(word, words[0]):
@@ -49,7 +49,7 @@ def _belong(word: str, after: str) -> bool:
 
 
 def _found(word: str) -> list[Explanation]:
-    found = find(word.removeprefix(BLOCKED))
+    found = find(word)
     if not found:
         raise app.Failure(f"nothing is called {word}{_meant(word)} (`reconciler explain` lists all codes and words)")
     return found

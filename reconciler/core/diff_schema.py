@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from reconciler.core.casts import Cast, classify
@@ -119,6 +119,14 @@ def ignore_rule(paths: tuple[str, ...]) -> Ignored:
         return (path, aspect) in parts or (aspect.startswith("metadata.") and (path, "metadata") in parts)
 
     return ignored
+
+
+def unignored(f: Field, path: str, rule: Ignored) -> Field:
+    """A new column without what is left to others: that is not set at the start either."""
+    if f.comment is not None and rule(path, "comment"):
+        f = replace(f, comment=None)
+    kept = {k: v for k, v in f.metadata.items() if not rule(path, aspect_of(k))}
+    return replace(f, metadata=kept) if len(kept) < len(f.metadata) else f
 
 
 def _keys(words: list[str]) -> Iterator[tuple[str, str]]:

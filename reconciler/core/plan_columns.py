@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from reconciler.core.applied import wanted_metadata
 from reconciler.core.casts import Cast
-from reconciler.core.diff_schema import Difference, aspect_of, compare, ignore_rule
+from reconciler.core.diff_schema import Difference, aspect_of, compare, ignore_rule, unignored
 from reconciler.core.draft import Block, Drafter
 from reconciler.core.fields import bare, edit, pairs, plain, unspeakable, walk
 from reconciler.core.plan_index import wanted_indexes, with_live_names
@@ -213,7 +213,8 @@ def _nullability(d: Drafter, want: DesiredTable, found: Sequence[Difference]) ->
 
 
 def _additions(d: Drafter, want: DesiredTable, missing: Sequence[Field]) -> None:
-    free = tuple(plain(f) for f in missing if f.nullable and not f.filled)
+    rule = ignore_rule(want.ignore_differences)
+    free = tuple(unignored(plain(f), f.name, rule) for f in missing if f.nullable and not f.filled)
     if free:
         d.propose(AddColumns(want.ident, free), "safe", f"new columns: {listing([f.name for f in free])}")
     filled = tuple(f for f in missing if f.filled)

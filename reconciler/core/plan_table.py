@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from reconciler.core.applied import expected_applied
 from reconciler.core.diff_properties import diff_map, ignored_paths
-from reconciler.core.diff_schema import Ignored, aspect_of, ignore_rule
+from reconciler.core.diff_schema import ignore_rule, unignored
 from reconciler.core.draft import Block, Context, Drafter
 from reconciler.core.fields import Fields, plain
 from reconciler.core.notes import go_along
@@ -19,7 +19,6 @@ from reconciler.core.plan_migration import plan_migration
 from reconciler.core.plan_projection import columns_for, plan_projection
 from reconciler.core.text import listing
 from reconciler.core.uris import place_of
-from reconciler.model.arrow import Field
 from reconciler.model.capabilities import Capabilities
 from reconciler.model.change import CreateDataset, DeclareTable, UpdateDataset, UpdateTable
 from reconciler.model.codec import marks_json
@@ -195,11 +194,4 @@ def _new_dataset(d: Drafter, want: DesiredTable) -> CreateDataset:
 
 def _new_fields(want: DesiredTable) -> Fields:
     rule = ignore_rule(want.ignore_differences)
-    return tuple(_unignored(plain(f), f.name, rule) for f in want.fields or ())
-
-
-def _unignored(f: Field, path: str, rule: Ignored) -> Field:
-    if f.comment is not None and rule(path, "comment"):
-        f = replace(f, comment=None)
-    kept = {k: v for k, v in f.metadata.items() if not rule(path, aspect_of(k))}
-    return replace(f, metadata=kept) if len(kept) < len(f.metadata) else f
+    return tuple(unignored(plain(f), f.name, rule) for f in want.fields or ())

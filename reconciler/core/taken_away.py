@@ -22,15 +22,23 @@ class TakenAway:
     """For people."""
     path: str
     """Of `ignoreDifferences`."""
+    entry: str
+    """Of the record: a property's key, or what `applied.py` has for a dataset."""
+    of_data: bool = False
     ambiguous: bool = False
     """The path also means a column that is there."""
+
+    def is_left(self, ignored: tuple[str, ...]) -> bool:
+        """To others already."""
+        rule = entries_left_to_others(ignored) if self.of_data else left_to_others(with_description(ignored))
+        return rule(self.entry)
 
 
 def taken_away(us: str, live: NamespaceState | TableState) -> list[TakenAway]:
     if live.marks.owner != us:
         return []
     gone = [key for key in live.marks.applied if key not in live.properties]
-    out = [TakenAway(f"property {key}", _property_path(key)) for key in gone]
+    out = [TakenAway(f"property {key}", _property_path(key), key) for key in gone]
     data = live.dataset if isinstance(live, TableState) else None
     return [*out, *_of_data(data)] if isinstance(data, DatasetState) and data.owner in (None, us) else out
 
@@ -64,4 +72,4 @@ def _of_data(data: DatasetState) -> Iterator[TakenAway]:
         path = ignore_path(entry)
         if entry not in there and path is not None:
             is_column = ".metadata." in path and find(data.fields, path.removeprefix("schema.")) is not None
-            yield TakenAway(named([entry])[0], path, is_column)
+            yield TakenAway(named([entry])[0], path, entry, True, is_column)

@@ -18,6 +18,7 @@ from reconciler.manifest.convert import convert
 from reconciler.manifest.documents import API_VERSION
 from reconciler.manifest.emit_columns import Doc, column
 from reconciler.manifest.emit_secrets import Clean, Secrets, cleaner, with_references
+from reconciler.manifest.ignore_paths import check_ignore_differences
 from reconciler.manifest.index_rules import check_indexes
 from reconciler.manifest.problem import Problem
 from reconciler.manifest.schema_check import accepts
@@ -179,7 +180,7 @@ class _Writer:
         if isinstance(state, TableState):
             self._table_spec(state, spec, notes)
         gone = tuple(taken_away(self.owner, found.state)) if self.owner is not None else ()
-        ignored = sorted({*withheld.ignored, *self._left_to_others(kind, gone, spec)})
+        ignored = sorted({*withheld.ignored, *self._left_to_others(kind, gone, found.state)})
         if ignored:
             spec["ignoreDifferences"] = ignored
         document = _document(kind, self.catalog, ident, spec)
@@ -191,13 +192,16 @@ class _Writer:
         kept_back = (tuple(withheld.paths), tuple(withheld.references))
         return Part(kind, ident, _comment(self.clean(comments)), document, warnings, *kept_back, gone)
 
-    def _left_to_others(self, kind: Kind, gone: Sequence[TakenAway], spec: Doc) -> Iterator[str]:
+    def _left_to_others(
+        self, kind: Kind, gone: Sequence[TakenAway], live: NamespaceState | TableState
+    ) -> Iterator[str]:
         """Paths of `ignoreDifferences`, as far as a manifest can have them."""
-        schema = {"schema": spec["schema"]} if "schema" in spec else {}
-        for path in (one.path for one in gone if not one.ambiguous):
-            probe = _document(kind, "c", ("t",), {**schema, "ignoreDifferences": [path]})
-            if self.clean(path) == path and _why_not(probe) is None:
-                yield path
+        paths = [one.path for one in gone if not one.ambiguous and self.clean(one.path) == one.path]
+        dataset = live.dataset if isinstance(live, TableState) else None
+        problems: list[Problem] = []
+        check_ignore_differences(paths, kind, dataset.fields if isinstance(dataset, DatasetState) else None, problems)
+        wrong = {problem.path[-1] for problem in problems}
+        return (path for number, path in enumerate(paths) if number not in wrong)
 
     def _unread(self, kind: Kind, ident: Ident, name: str, found: Unreadable) -> Part:
         """What was read and is none of our kind gets no document: nothing could ever be said about it in one."""

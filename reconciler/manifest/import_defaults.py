@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from reconciler.core.taken_away import TakenAway
 from reconciler.core.text import plural
 from reconciler.manifest.columns import Columns
 from reconciler.manifest.convert import convert
@@ -36,7 +37,7 @@ def under_defaults(
     together = defaults.given_to(part.kind, catalog, part.ident)
     if together is None:
         return part, ()
-    own = _with_theirs(part.document.get("spec") or {}, together)
+    own = _with_theirs(part.document.get("spec") or {}, together, part.taken_away)
     _check(own, together)
     contested = {c.path for c in together.conflicts}
     spec = _without(own, together.value, contested, ("spec",))
@@ -56,13 +57,14 @@ def under_defaults(
     return replace(part, document=short), [Given(p, place_in(w.sink.file, w.document, p)) for p, w in given]
 
 
-def _with_theirs(own: Mapping[str, Any], together: Together) -> Mapping[str, Any]:
+def _with_theirs(own: Mapping[str, Any], together: Together, gone: Sequence[TakenAway]) -> Mapping[str, Any]:
     """The object's own `ignoreDifferences` are all that counts, so they have those of the Defaults too. What Defaults
     give is wanted, and is not left to others."""
     if LEFT not in own:
         return own
     theirs = together.value.get(LEFT, ())
-    kept = [p for p in own[LEFT] if value_path(p) not in together.written and p not in theirs]
+    left = {*theirs, *(t.path for t in gone if t.is_left(tuple(theirs)))}
+    kept = [p for p in own[LEFT] if value_path(p) not in together.written and p not in left]
     rest = {k: v for k, v in own.items() if k != LEFT}
     return {**rest, LEFT: [*theirs, *kept]} if kept else rest
 

@@ -11,12 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from reconciler.core.diff_properties import left_to_others, with_description
+from reconciler.core.taken_away import TakenAway
 from reconciler.core.uris import place_of
 from reconciler.manifest.emit_columns import Doc
+from reconciler.manifest.ignore_paths import check_ignore_differences
 from reconciler.manifest.import_columns import SCHEMA, column_edits
 from reconciler.manifest.import_target import IGNORED
 from reconciler.manifest.import_values import entry_at, map_edits, with_old_lines
-from reconciler.manifest.problem import Path
+from reconciler.manifest.problem import Path, Problem
 from reconciler.manifest.variables import escaped
 from reconciler.manifest.yaml_edit import Append, Edit, Remove, Set
 from reconciler.model.desired import DesiredObject, DesiredTable
@@ -36,17 +38,23 @@ def edits_for(
         edits += _location(declared, wanted_doc)
         if isinstance(dataset, DatasetState):
             edits += _dataset(declared, dataset, wanted, wanted_doc, written)
-    left = [p for p in wanted.ignore_differences if not is_left(p, declared.ignore_differences)]
-    if left:
-        edits.append(Append(IGNORED, tuple(escaped(path) for path in left)))
     return [_line_by_line(edit, declared, wanted, written) for edit in edits]
 
 
-def is_left(path: str, ignored: Sequence[str]) -> bool:
-    """To others already, by itself or with all that it belongs to."""
-    root, *parts = path.split(".")
-    above = [root, *(".".join((root, *parts[:n])) for n in range(1, len(parts)) if root == "schema")]
-    return any(p in ignored for p in (path, *above))
+def left_edits(
+    declared: DesiredObject, wanted: DesiredObject, gone: Sequence[TakenAway], written: Doc
+) -> Iterator[Edit]:
+    """Of `ignoreDifferences`: it gets what others took away, and loses what can mean nothing in the live columns."""
+    known = declared.ignore_differences
+    said = {*wanted.ignore_differences}
+    new = sorted(t.path for t in gone if t.path in said and not t.is_left(known))
+    if new:
+        yield Append(IGNORED, tuple(escaped(path) for path in new))
+    if isinstance(wanted, DesiredTable) and wanted.fields is not None:
+        problems: list[Problem] = []
+        count = len(_at(written, IGNORED) or ())
+        check_ignore_differences(known[:count], "Table", wanted.fields, problems)
+        yield from (Remove(problem.path) for problem in problems)
 
 
 def _line_by_line(edit: Edit, declared: DesiredObject, wanted: DesiredObject, written: Doc) -> Edit:

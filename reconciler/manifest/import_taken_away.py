@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from reconciler.core.taken_away import TakenAway
 from reconciler.core.text import listing
 from reconciler.manifest.import_target import IGNORED
+from reconciler.manifest.variables import escaped
 from reconciler.manifest.yaml_edit import Append, Edit, Remove
 from reconciler.model.ident import ObjectKey
 
 
 def written_paths(edits: Sequence[Edit]) -> list[str]:
-    """What `ignoreDifferences` has or gets by the edits."""
+    """What `ignoreDifferences` has or gets by the edits, as it is written."""
     lists = [
         e.values if isinstance(e, Append) else e.value for e in edits if e.path == IGNORED and not isinstance(e, Remove)
     ]
@@ -26,11 +27,11 @@ class TakenAwayTold:
     _left: dict[ObjectKey, list[str]] = field(default_factory=dict)
     _noted: dict[ObjectKey, list[str]] = field(default_factory=dict)
 
-    def add(self, key: ObjectKey, gone: Sequence[TakenAway], written: Collection[str], settled: Collection[str]) -> int:
-        """`written`: the paths that are new in `ignoreDifferences`; `settled`: those of which nothing is to be told.
-        How many the next plan has a step for."""
-        left = [t.name for t in gone if t.path in written]
-        noted = [t.name for t in gone if t.path not in written and t.path not in settled]
+    def add(self, key: ObjectKey, gone: Sequence[TakenAway], written: Collection[str], known: tuple[str, ...]) -> int:
+        """`written`: the paths that are new in `ignoreDifferences`; `known`: those of which nothing is to be told. How
+        many the next plan has a step for."""
+        left = [t.name for t in gone if escaped(t.path) in written]
+        noted = [t.name for t in gone if escaped(t.path) not in written and not t.is_left(known)]
         if left:
             self._left[key] = left
         if noted:

@@ -15,6 +15,7 @@ from reconciler.manifest.layers import Layer, Layered, filled
 from reconciler.manifest.overlay import patched
 from reconciler.manifest.problem import Path
 from reconciler.manifest.sink import Sink, place_in
+from reconciler.manifest.variables import escaped
 from reconciler.manifest.yaml_edit import Append, CannotEdit, Edit, Remove, Set, edited_value
 from reconciler.manifest.yaml_reader import Document
 from reconciler.model.diagnostic import Diagnostic, Source
@@ -83,7 +84,7 @@ def _still_left(edit: Edit, document: Layered) -> list[Edit]:
     theirs = document.given.get(IGNORED)
     if theirs is not None and document.layer_of(IGNORED) is theirs:
         whole: Any = document.value
-        return [Set(IGNORED, [*whole["spec"][LEFT], *values])] if values else []
+        return [Set(IGNORED, [*escaped(whole["spec"][LEFT]), *values])] if values else []
     return [Append(IGNORED, tuple(values))] if values else []
 
 

@@ -17,7 +17,7 @@ from reconciler.manifest.emit_columns import Doc
 from reconciler.manifest.emit_secrets import edits_with_references, with_references
 from reconciler.manifest.import_columns import rewritten
 from reconciler.manifest.import_defaults import Conflict, DefaultsTold, check_defaults, under_defaults
-from reconciler.manifest.import_edits import edits_for, is_left
+from reconciler.manifest.import_edits import edits_for, left_edits
 from reconciler.manifest.import_taken_away import TakenAwayTold, written_paths
 from reconciler.manifest.import_target import (
     LEFT,
@@ -29,7 +29,6 @@ from reconciler.manifest.import_target import (
     for_overlay,
     patch_of,
     source_of,
-    value_path,
     without_defaults,
     without_left,
 )
@@ -181,9 +180,11 @@ class ImportedFiles:
         self._note_unread(self._meaning(part), live, part)
         self._by_defaults.add(key, given)
         assert short.document is not None
-        written = (short.document.get("spec") or {}).get(LEFT, ())
-        settled = {t.path for t in part.taken_away if any(g.path == value_path(t.path) for g in given)}
-        noted = self._taken_away.add(key, part.taken_away, written, settled)
+        written = escaped((short.document.get("spec") or {}).get(LEFT, []))
+        together = self._origins.defaults.given_to(part.kind, key.catalog, key.ident)
+        left = () if together is None else together.value.get(LEFT, ())
+        left = (*left, *(".".join(map(str, g.path[1:])) for g in given))
+        noted = self._taken_away.add(key, part.taken_away, written, left)
         self.left += bool(given) + noted
 
     def _meaning(self, part: Part) -> DesiredObject:
@@ -210,6 +211,7 @@ class ImportedFiles:
         document = self._origins.of(declared)
         try:
             edits = edits_for(declared, live, wanted, part.document, document.value)  # type: ignore[arg-type]
+            edits += left_edits(declared, wanted, part.taken_away, document.value)  # type: ignore[arg-type]
             edits = edits_with_references(edits, part.references)
             edits, given = without_defaults(edits, document, declared.source.file)
             self._by_defaults.add(key, given)
@@ -222,9 +224,8 @@ class ImportedFiles:
             done = self._written(document, edits, declared, part, new_file)
             if Set(PROTECT, False) in done:
                 self._say(f"note: {key} has no protect mark any more, and its document says so now")
-            settled = {t.path for t in part.taken_away if is_left(t.path, declared.ignore_differences)}
-            settled |= {t.path for t in part.taken_away if any(g.path == value_path(t.path) for g in given)}
-            self.left += self._taken_away.add(key, part.taken_away, written_paths(done), settled)
+            left = (*declared.ignore_differences, *(".".join(map(str, g.path[1:])) for g in given))
+            self.left += self._taken_away.add(key, part.taken_away, written_paths(done), left)
         except CannotEdit as error:
             self.leave(f"warning: {key} is not as {at} says, and the document is left as it is: {error}")
 

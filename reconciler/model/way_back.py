@@ -8,6 +8,9 @@ from typing import Any
 
 from reconciler.model.ident import ObjectKey
 
+NEVER_ENDED = "never ended"
+"""The status of a step of a run that was killed. Its tag is there if the step came that far."""
+
 
 @dataclass(frozen=True, slots=True)
 class WayBack:

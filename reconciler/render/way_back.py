@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from reconciler.model.way_back import WayBack
+from reconciler.model.way_back import NEVER_ENDED, WayBack
 from reconciler.render.as_json import dumped
 from reconciler.render.columns import fitted, wrapped
 from reconciler.render.explained import filled
@@ -12,7 +12,7 @@ from reconciler.render.safe_markdown import code
 from reconciler.render.safe_text import safe
 
 _INDENT = "    "
-_NOTHING = "No step of this report has lost a version of a dataset: there is nothing to take back."
+_NOTHING = "No step of this run has lost a version of a dataset: there is nothing to take back."
 _KEEP_IN_MIND = (
     "What was written since is not in that version. Take the change back in the manifest too, or the next apply makes "
     "it again. A store that needs credentials: add storage_options={…}, the catalog's `storage.*` without that prefix."
@@ -48,11 +48,9 @@ def _lines(way: WayBack, markdown: bool = False) -> Iterator[str]:
     if way.restore is None or way.give_up is None:
         yield _without(way)
         return
-    before, after = shown(str(way.version_before)), shown(str(way.version_after))
-    made = f"; the step made version {after}" if way.version_after is not None else ""
-    yield f"Version {before} of the dataset has the tag {shown(way.tag or '')}{made}."
+    yield from _version(way, shown)
     if way.location is None:
-        yield "This report does not say where the dataset is: LOCATION is the table's location in the catalog."
+        yield "This file does not say where the dataset is: LOCATION is the table's location in the catalog."
     yield ""
     yield "Back to it, as a new version:"
     yield from _code(["import lance", safe(way.restore)], markdown)
@@ -61,6 +59,17 @@ def _lines(way: WayBack, markdown: bool = False) -> Iterator[str]:
     yield ""
     yield "Or give the way back up, so that cleanup can go on:"
     yield from _code([safe(way.give_up)], markdown)
+
+
+def _version(way: WayBack, shown: Callable[[str], str]) -> Iterator[str]:
+    tag = shown(way.tag or "")
+    if way.status == NEVER_ENDED:
+        yield "The run was ended while this step was under way: it may be done, or not."
+        yield f"If the dataset has the tag {tag}, that is the version before it. Without it no version was lost."
+        return
+    before, after = shown(str(way.version_before)), shown(str(way.version_after))
+    made = f"; the step made version {after}" if way.version_after is not None else ""
+    yield f"Version {before} of the dataset has the tag {tag}{made}."
 
 
 def _code(lines: Sequence[str], markdown: bool) -> Iterator[str]:
@@ -72,4 +81,6 @@ def _without(way: WayBack) -> str:
         return "Its data was kept: declare the table again, and it is attached to that data."
     if way.status in ("not_run", "skipped"):
         return "This run did not do it: there is nothing to take back."
+    if way.status == NEVER_ENDED:
+        return "The run was ended while this step was under way: it may be done, or not. The next plan shows which."
     return "No version was tagged, because the step loses nothing: take the change back in the manifest and apply."

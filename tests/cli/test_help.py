@@ -57,6 +57,7 @@ def test_there_are_no_examples_of_commands_that_are_gone() -> None:
             "reconciler pipeline: error: '--colr' is not known here; did you mean --color?",
         ),
         ("plan m --formt s3cret", "'--formt' is not known here; did you mean --format?\n"),
+        ("plan m -Zs3cret --tokn -s3cret", "'-Z' is not known here; '--tokn' is not known"),
         ("plan m --tokn s3cret --xyz=s3cret", "; '--xyz' is not known here\n"),
         ("--xyzzy s3cret plan m", "reconciler: error: '--xyzzy' is not known here\n"),
         ("--target vision plan m", "'--target' is not known here; it goes after the command\n"),

@@ -165,6 +165,37 @@ def test_a_path_that_would_mean_a_column_too_is_not_written(tmp_path: Path) -> N
     assert "column s k is no longer ours" in reconciler(tmp_path, "plan", "live").out
 
 
+def test_paths_that_the_live_columns_make_wrong_go(tmp_path: Path) -> None:
+    """Also those that an earlier import wrote: with them the file could not be read any more."""
+    inner = "[{name: a, type: int64}, {name: b, type: int64, comment: d}]"
+    (tmp_path / "live").mkdir()
+    write(tmp_path / "live", catalog(), table("t", schema=f"[{{name: s, type: struct, fields: {inner}}}]"))
+    assert reconciler(tmp_path, "apply", "live", "--yes").code == 0
+    uri = next(str(p) for p in tmp_path.glob("lake/*t.lance"))
+    for values, left in (([{"a": 1}], True), ([1], False)):
+        lance.write_dataset(pa.table({"s": values}), uri, mode="overwrite")
+        assert reconciler(tmp_path, "import", "live", "-o", "live").code == 0
+        assert ("ignoreDifferences: [schema.s.b.comment]" in (tmp_path / "live/m.yaml").read_text()) is left
+        assert reconciler(tmp_path, "validate", "live").code == 0
+    assert "column s.b comment is no longer ours" in reconciler(tmp_path, "plan", "live").out
+    assert reconciler(tmp_path, "apply", "live", "--yes").code == 0
+    assert reconciler(tmp_path, "plan", "live", "--detailed-exitcode").code == 0
+
+
+@pytest.mark.parametrize("ignored", ["schema.id.metadata.k", "schema.id.type"])
+def test_a_path_beside_leaves_nothing_else_to_others(tmp_path: Path, ignored: str) -> None:
+    (tmp_path / "live").mkdir()
+    columns = "[{name: id, type: int64, comment: c, metadata: {k: '1', k.x: '2'}}]"
+    write(tmp_path / "live", catalog(), table("t", schema=columns, spec=f"ignoreDifferences: [{ignored}]"))
+    assert reconciler(tmp_path, "apply", "live", "--yes").code == 0
+    dataset = lance.dataset(next(str(p) for p in tmp_path.glob("lake/*t.lance")))
+    dataset.update_field_metadata({"id": {"k.x": None, "comment": None}})
+    assert reconciler(tmp_path, "import", "live", "-o", "live").code == 0
+    left = f"[{ignored}, schema.id.comment, schema.id.metadata.k.x]"
+    assert f"ignoreDifferences: {left}\n" in (tmp_path / "live/m.yaml").read_text()
+    assert reconciler(tmp_path, "plan", "live", "--detailed-exitcode").code == 0
+
+
 def test_a_protection_that_others_took_off_is_told(tmp_path: Path) -> None:
     (tmp_path / "live").mkdir()
     write(tmp_path / "live", catalog(), table("t", spec="protect: true"))

@@ -117,6 +117,21 @@ def test_a_new_document_has_what_defaults_leave_to_others(robbed: Path) -> None:
     assert "the next apply sets it: config.given" in run.err
 
 
+def test_what_defaults_leave_to_others_is_written_as_it_is_meant(robbed: Path) -> None:
+    """With what is no reference in it; and nothing is said of what they leave already."""
+    file = robbed / "m/m.yaml"
+    before = file.read_text()
+    file.write_text(before.replace("[properties.theirs]", "['indexes.i$${x}y']"))
+    run = reconciler(robbed, "import", "m", "-o", "m")
+    assert "  ignoreDifferences: ['indexes.i$${x}y', config.own]\n" in file.read_text(), run.err
+    assert reconciler(robbed, "validate", "m").code == 0
+    defaults = before.replace("[properties.theirs]", "[config.own]")
+    file.write_text("---\n".join(d for d in defaults.split("---\n") if "kind: Table" not in d))
+    run = reconciler(robbed, "import", "m", "-o", "m")
+    assert "others took away" not in run.err
+    assert "ignoreDifferences" not in (robbed / "m/lake/root-tables.yaml").read_text()
+
+
 def test_a_list_that_environments_share_is_left_and_the_rest_is_not(tmp_path: Path) -> None:
     """The overlay cannot have one path more than the base. What else differs is written all the same."""
     (tmp_path / "m/overlays/prod").mkdir(parents=True)

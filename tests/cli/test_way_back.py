@@ -59,6 +59,9 @@ def test_a_journal_does_too(tmp_path: Path, dropped: Path) -> None:
     journal.write_text(journal.read_text().partition('{"event":"end"')[0])
     shown = reconciler(tmp_path, "explain", "s1", "--report", str(journal)).out
     assert shown.startswith("s1 drop_columns of lake:n.t: never ended\n")
+    assert f"If the dataset has the tag {tag}, that is the version before it." in shown
+    assert f"lance.dataset(LOCATION, version='{tag}').restore()" in shown
+    assert reconciler(tmp_path, "explain", "--report", str(journal)).out == shown
 
 
 def _result(**more: Any) -> dict[str, Any]:

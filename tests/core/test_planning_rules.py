@@ -15,7 +15,7 @@ from reconciler.core.planner import make_plan, scope_of
 from reconciler.core.world import World
 from reconciler.engine.observe import observe
 from reconciler.model.arrow import Field, Struct, parse_type
-from reconciler.model.change import Change, RenameNamespace, RenameTable, RewriteColumns
+from reconciler.model.change import AddColumns, Change, RenameNamespace, RenameTable, RewriteColumns
 from reconciler.model.desired import CatalogSpec, Desired, DesiredNamespace, DesiredTable, Management
 from reconciler.model.diagnostic import Source
 from reconciler.model.errors import Code
@@ -376,6 +376,13 @@ def test_a_key_of_a_column_that_is_gone_and_left_to_others(key: str) -> None:
     back = replace(ID[0], name="x", **said)  # type: ignore[arg-type]
     (step,) = on_table(want, live_table("a", "t", fields=(*ID, back), applied=noted)).steps
     assert (step.change.fields, step.change.applied) == ({}, ())  # type: ignore[union-attr]
+
+
+def test_a_new_column_has_nothing_that_is_left_to_others() -> None:
+    new = Field("x", ID[0].type, comment="c", metadata={"k": "1", "l": "2"})
+    want = table("a", "t", fields=(*ID, new), ignore_differences=("schema.x.comment", "schema.x.metadata.k"))
+    change = only(on_table(want, live_table("a", "t")), AddColumns).change
+    assert change.fields == (Field("x", ID[0].type, metadata={"l": "2"}),)  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("allow", [(), ("drop_index",)])
