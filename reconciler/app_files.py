@@ -11,7 +11,7 @@ from reconciler.session import Failure
 
 if TYPE_CHECKING:
     from reconciler.model.plan import Plan
-    from reconciler.model.run_record import JournalRecord
+    from reconciler.model.run_record import JournalRecord, RunRecord
     from reconciler.model.way_back import WayBack
 
 
@@ -46,38 +46,50 @@ def is_report(value: object) -> bool:
 
 
 def ways_back(path: Path, steps: Sequence[str]) -> list[WayBack]:
-    """How to take steps back, of a report or of the last run of a journal; without any named, those that have a way."""
+    """How to take steps back, of a report or of a journal; without any named, those that have a way. Of several runs in
+    one journal, a step that is named is that of the last."""
     from reconciler.model.way_back import way_back
 
-    journal = saved_journal(path)
-    report = read_json(path) if journal is None else {"steps": list(_ran(journal))}
-    if not isinstance(report, dict) or (journal is None and not is_report(report)):
-        raise Failure(f"{path} is no report: give the file that `reconciler apply --report FILE` wrote, or a journal")
     try:
-        found = {str(result["id"]): way_back(result) for result in report["steps"]}
+        ran = [way_back(result) for result in _results(path)]
     except (KeyError, TypeError, ValueError) as error:
         raise Failure(f"{path} is not a report of this program: it is malformed") from error
+    found = {way.step: way for way in ran}
     for step in steps:
         if step not in found:
             known = ", ".join([*found][:10]) or "none"
             raise Failure(f"{path} has no step {step}; its steps are {known}{' …' if len(found) > 10 else ''}")
-    return [found[s] for s in steps] if steps else [way for way in found.values() if way.tag is not None]
+    return [found[s] for s in steps] if steps else [way for way in ran if way.tag is not None]
 
 
-def _ran(journal: JournalRecord) -> Iterator[dict[str, Any]]:
-    """The steps of the last run. One that never ended may have been done: what its tag would be called is known."""
+def _results(path: Path) -> Iterator[dict[str, Any]]:
+    journal = saved_journal(path)
+    if journal is not None:
+        for run in journal.runs:
+            yield from _ran(run)
+        return
+    report = read_json(path)
+    if not isinstance(report, dict) or not is_report(report):
+        raise Failure(f"{path} is no report: give the file that `reconciler apply --report FILE` wrote, or a journal")
+    if report["outcome"] == "interrupted" and not report["steps"]:
+        raise Failure(
+            f"{path} is of a run that was killed: its journal has the steps (.reconciler/journal/, --journal)"
+        )
+    yield from report["steps"]
+
+
+def _ran(run: RunRecord) -> Iterator[dict[str, Any]]:
+    """One step that never ended may have been done: what its tag would be called is known."""
     from reconciler.engine.journal import short_id
-    from reconciler.model.way_back import NEVER_ENDED
+    from reconciler.model.way_back import NEVER_ENDED, TAGGED
 
-    run = journal.runs[-1]
     for step in run.steps.values():
         if step.key is None:
             continue
         result = step.to_json()
         if step.status is None:
-            may_lose = step.key.kind == "Table" and run.plan_id and step.action != "deregister_table"
-            result["status"] = NEVER_ENDED
-            result["tag"] = f"reconciler-{short_id(run.plan_id)}-{step.id}" if may_lose else None
+            tag = f"reconciler-{short_id(run.plan_id)}-{step.id}" if run.plan_id and step.action in TAGGED else None
+            result |= {"status": NEVER_ENDED, "tag": tag}
         yield result
 
 

@@ -34,7 +34,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
 def _words(given: Sequence[str]) -> Iterator[str]:
     """`exit 3` and `left out` are one name, also without quotes."""
-    words = [word.removeprefix(BLOCKED) for word in given]
+    words = [word.removeprefix(BLOCKED) or word for word in given]
     while words:
         word = words.pop(0)
         if words and _belong(word, words[0]):

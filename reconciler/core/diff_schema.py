@@ -8,7 +8,7 @@ from typing import Literal
 
 from reconciler.core.casts import Cast, classify
 from reconciler.core.fields import Fields, bare
-from reconciler.model.arrow import Field, ListOf, Struct
+from reconciler.model.arrow import ArrowType, Field, ListOf, Struct
 
 ASPECTS = ("type", "nullable", "comment", "metadata")
 Ignored = Callable[[str, str | None], bool]
@@ -126,7 +126,19 @@ def unignored(f: Field, path: str, rule: Ignored) -> Field:
     if f.comment is not None and rule(path, "comment"):
         f = replace(f, comment=None)
     kept = {k: v for k, v in f.metadata.items() if not rule(path, aspect_of(k))}
-    return replace(f, metadata=kept) if len(kept) < len(f.metadata) else f
+    if len(kept) < len(f.metadata):
+        f = replace(f, metadata=kept)
+    return replace(f, type=_unignored_inside(f.type, path, rule)) if isinstance(f.type, Struct | ListOf) else f
+
+
+def _unignored_inside(type_: ArrowType, path: str, rule: Ignored) -> ArrowType:
+    match type_:
+        case Struct(fields):
+            return Struct(tuple(unignored(f, f"{path}.{f.name}", rule) for f in fields))
+        case ListOf():
+            return replace(type_, item=_unignored_inside(type_.item, f"{path}.item", rule))
+        case _:
+            return type_
 
 
 def _keys(words: list[str]) -> Iterator[tuple[str, str]]:

@@ -217,7 +217,7 @@ def _additions(d: Drafter, want: DesiredTable, missing: Sequence[Field]) -> None
     free = tuple(unignored(plain(f), f.name, rule) for f in missing if f.nullable and not f.filled)
     if free:
         d.propose(AddColumns(want.ident, free), "safe", f"new columns: {listing([f.name for f in free])}")
-    filled = tuple(f for f in missing if f.filled)
+    filled = tuple(unignored(f, f.name, rule) for f in missing if f.filled)
     if filled:
         reason = f"new columns with values for existing rows: {listing([f.name for f in filled])}"
         d.propose(BackfillColumns(want.ident, filled), "rewrite", reason)

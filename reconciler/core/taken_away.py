@@ -38,7 +38,7 @@ def taken_away(us: str, live: NamespaceState | TableState) -> list[TakenAway]:
     if live.marks.owner != us:
         return []
     gone = [key for key in live.marks.applied if key not in live.properties]
-    out = [TakenAway(f"property {key}", _property_path(key), key) for key in gone]
+    out = [TakenAway(_line(f"property {key}"), _property_path(key), key) for key in gone]
     data = live.dataset if isinstance(live, TableState) else None
     return [*out, *_of_data(data)] if isinstance(data, DatasetState) and data.owner in (None, us) else out
 
@@ -53,7 +53,7 @@ def given_over(us: str, live: NamespaceState | TableState, ignored: tuple[str, .
     if isinstance(data, DatasetState) and data.owner in (None, us):
         noted, there = entries_left_to_others(ignored), live_entries(data)
         out += named(entry for entry in data.applied if entry in there and noted(entry))
-    return out
+    return [_line(text) for text in out]
 
 
 def lost_our_mark(us: str, live: NamespaceState | TableState) -> bool:
@@ -72,4 +72,9 @@ def _of_data(data: DatasetState) -> Iterator[TakenAway]:
         path = ignore_path(entry)
         if entry not in there and path is not None:
             is_column = ".metadata." in path and find(data.fields, path.removeprefix("schema.")) is not None
-            yield TakenAway(named([entry])[0], path, entry, True, is_column)
+            yield TakenAway(_line(named([entry])[0]), path, entry, True, is_column)
+
+
+def _line(text: str) -> str:
+    """Keys are somebody else's: on one line, and harmless on a terminal."""
+    return "".join(c if c.isprintable() else "\ufffd" for c in text)

@@ -17,7 +17,7 @@ from reconciler.manifest.emit_columns import Doc
 from reconciler.manifest.import_edits import edits_for
 from reconciler.manifest.import_target import LEFT, Given, value_path
 from reconciler.manifest.layers import Layered, filled
-from reconciler.manifest.problem import Path
+from reconciler.manifest.problem import Path, Problem
 from reconciler.manifest.sink import place_in
 from reconciler.model.desired import DesiredNamespace, DesiredTable
 from reconciler.model.diagnostic import Source
@@ -49,7 +49,11 @@ def under_defaults(
         "spec": filled(spec, together.value, together.written, Layered(None, None, ""), ("spec",)),  # type: ignore[arg-type]
     }
     nowhere = Source("-")
-    means, wanted = convert(whole, nowhere, columns, []), convert(part.document, nowhere, columns, [])
+    problems: list[Problem] = []
+    means, wanted = convert(whole, nowhere, columns, problems), convert(part.document, nowhere, columns, [])
+    wrong = next((p.message for p in problems if p.severity == "error"), None)
+    if wrong is not None:
+        raise Conflict(f"with what Defaults give it would be wrong: {wrong}")
     assert isinstance(means, DesiredNamespace | DesiredTable)
     assert isinstance(wanted, DesiredNamespace | DesiredTable)
     changes = {edit.path for edit in edits_for(means, live, wanted, part.document, whole)}

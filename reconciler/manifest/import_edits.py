@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from reconciler.core.diff_properties import left_to_others, with_description
+from reconciler.core.diff_schema import ignore_rule
 from reconciler.core.taken_away import TakenAway
 from reconciler.core.uris import place_of
 from reconciler.manifest.emit_columns import Doc
@@ -21,6 +22,7 @@ from reconciler.manifest.import_values import entry_at, map_edits, with_old_line
 from reconciler.manifest.problem import Path, Problem
 from reconciler.manifest.variables import escaped
 from reconciler.manifest.yaml_edit import Append, Edit, Remove, Set
+from reconciler.model.arrow import Field
 from reconciler.model.desired import DesiredObject, DesiredTable
 from reconciler.model.state import DESCRIPTION_KEY, DatasetState, Index, NamespaceState, TableState
 
@@ -50,11 +52,21 @@ def left_edits(
     new = sorted(t.path for t in gone if t.path in said and not t.is_left(known))
     if new:
         yield Append(IGNORED, tuple(escaped(path) for path in new))
-    if isinstance(wanted, DesiredTable) and wanted.fields is not None:
+    if isinstance(declared, DesiredTable) and isinstance(wanted, DesiredTable):
         problems: list[Problem] = []
         count = len(_at(written, IGNORED) or ())
-        check_ignore_differences(known[:count], "Table", wanted.fields, problems)
+        check_ignore_differences(known[:count], "Table", _columns_after(declared, wanted), problems)
         yield from (Remove(problem.path) for problem in problems)
+
+
+def _columns_after(declared: DesiredTable, wanted: DesiredTable) -> Sequence[Field] | None:
+    """As the document will have them: the live ones, but for those that it leaves to others."""
+    if declared.fields is None or wanted.fields is None:
+        return declared.fields
+    left = ignore_rule(declared.ignore_differences)
+    said, live = {f.name: f for f in declared.fields}, {f.name: f for f in wanted.fields}
+    kept = {name: f for name, f in said.items() if left(name, None) or (left(name, "type") and name in live)}
+    return [*kept.values(), *(f for name, f in live.items() if name not in kept)]
 
 
 def _line_by_line(edit: Edit, declared: DesiredObject, wanted: DesiredObject, written: Doc) -> Edit:

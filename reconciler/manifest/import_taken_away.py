@@ -22,6 +22,13 @@ def written_paths(edits: Sequence[Edit]) -> list[str]:
     return [path for list_ in lists for path in list_]
 
 
+def without_removed(paths: tuple[str, ...], edits: Sequence[Edit]) -> tuple[tuple[str, ...], list[str]]:
+    """The paths of `ignoreDifferences` that stay, and those that the edits take out."""
+    gone = {e.path[-1] for e in edits if isinstance(e, Remove) and e.path[:-1] == IGNORED}
+    stays = tuple(path for number, path in enumerate(paths) if number not in gone)
+    return stays, [path for number, path in enumerate(paths) if number in gone]
+
+
 @dataclass
 class TakenAwayTold:
     _left: dict[ObjectKey, list[str]] = field(default_factory=dict)

@@ -78,11 +78,15 @@ def value_path(path: str) -> Path:
 def _still_left(edit: Edit, document: Layered) -> list[Edit]:
     """What is to be left to others, but for what Defaults give: that is wanted. Where they have the list, the object
     gets one of its own with all of theirs."""
+    theirs = document.given.get(IGNORED)
+    of_defaults = theirs is not None and document.layer_of(IGNORED) is theirs
+    if isinstance(edit, Remove) and edit.path[:-1] == IGNORED and theirs is not None and of_defaults:
+        place = place_in(theirs.sink.file, theirs.document, edit.path)
+        raise CannotEdit(f"Defaults leave something to others at {place} that can mean no live column")
     if not isinstance(edit, Append) or edit.path != IGNORED:
         return [edit]
     values = [v for v in edit.values if value_path(v) not in document.given]
-    theirs = document.given.get(IGNORED)
-    if theirs is not None and document.layer_of(IGNORED) is theirs:
+    if of_defaults:
         whole: Any = document.value
         return [Set(IGNORED, [*escaped(whole["spec"][LEFT]), *values])] if values else []
     return [Append(IGNORED, tuple(values))] if values else []

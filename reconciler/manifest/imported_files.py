@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from reconciler.core.text import listing
 from reconciler.manifest.columns import Columns
 from reconciler.manifest.convert import convert
 from reconciler.manifest.emit import Part
@@ -18,7 +19,7 @@ from reconciler.manifest.emit_secrets import edits_with_references, with_referen
 from reconciler.manifest.import_columns import rewritten
 from reconciler.manifest.import_defaults import Conflict, DefaultsTold, check_defaults, under_defaults
 from reconciler.manifest.import_edits import edits_for, left_edits
-from reconciler.manifest.import_taken_away import TakenAwayTold, written_paths
+from reconciler.manifest.import_taken_away import TakenAwayTold, without_removed, written_paths
 from reconciler.manifest.import_target import (
     LEFT,
     PROTECT,
@@ -224,7 +225,12 @@ class ImportedFiles:
             done = self._written(document, edits, declared, part, new_file)
             if Set(PROTECT, False) in done:
                 self._say(f"note: {key} has no protect mark any more, and its document says so now")
-            left = (*declared.ignore_differences, *(".".join(map(str, g.path[1:])) for g in given))
+            kept, gone = without_removed(declared.ignore_differences, done)
+            if gone:
+                self._say(
+                    f"note: {key}: {listing(gone)} of `ignoreDifferences` can mean no live column, and is taken out"
+                )
+            left = (*kept, *(".".join(map(str, g.path[1:])) for g in given))
             self.left += self._taken_away.add(key, part.taken_away, written_paths(done), left)
         except CannotEdit as error:
             self.leave(f"warning: {key} is not as {at} says, and the document is left as it is: {error}")

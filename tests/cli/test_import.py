@@ -174,12 +174,30 @@ def test_paths_that_the_live_columns_make_wrong_go(tmp_path: Path) -> None:
     uri = next(str(p) for p in tmp_path.glob("lake/*t.lance"))
     for values, left in (([{"a": 1}], True), ([1], False)):
         lance.write_dataset(pa.table({"s": values}), uri, mode="overwrite")
-        assert reconciler(tmp_path, "import", "live", "-o", "live").code == 0
+        imported = reconciler(tmp_path, "import", "live", "-o", "live")
         assert ("ignoreDifferences: [schema.s.b.comment]" in (tmp_path / "live/m.yaml").read_text()) is left
         assert reconciler(tmp_path, "validate", "live").code == 0
+    assert "note: lake:t: schema.s.b.comment of `ignoreDifferences` can mean no live column" in imported.err
+    assert "the next plan has a step" in imported.err
     assert "column s.b comment is no longer ours" in reconciler(tmp_path, "plan", "live").out
     assert reconciler(tmp_path, "apply", "live", "--yes").code == 0
     assert reconciler(tmp_path, "plan", "live", "--detailed-exitcode").code == 0
+
+
+@pytest.mark.parametrize("left", ["schema.s.type", "schema.s", "schema"])
+def test_paths_of_what_the_manifest_leaves_to_others_stay(tmp_path: Path, left: str) -> None:
+    """The document goes on to declare the column as it was, so that they mean something."""
+    inner = "[{name: a, type: int64}, {name: b, type: int64, comment: d}]"
+    ignored = f"ignoreDifferences: [{left}, schema.s.b.comment]"
+    (tmp_path / "live").mkdir()
+    columns = f"[{{name: id, type: int64}}, {{name: s, type: struct, fields: {inner}}}]"
+    write(tmp_path / "live", catalog(), table("t", schema=columns, spec=ignored))
+    assert reconciler(tmp_path, "apply", "live", "--yes").code == 0
+    uri = next(str(p) for p in tmp_path.glob("lake/*t.lance"))
+    lance.write_dataset(pa.table({"id": [1], "s": [1]}), uri, mode="overwrite")
+    assert reconciler(tmp_path, "plan", "live", "--detailed-exitcode").code == 0
+    assert reconciler(tmp_path, "import", "live", "-o", "live").out == ""
+    assert ignored in (tmp_path / "live/m.yaml").read_text()
 
 
 @pytest.mark.parametrize("ignored", ["schema.id.metadata.k", "schema.id.type"])

@@ -132,6 +132,15 @@ def test_what_defaults_leave_to_others_is_written_as_it_is_meant(robbed: Path) -
     assert "ignoreDifferences" not in (robbed / "m/lake/root-tables.yaml").read_text()
 
 
+def test_a_new_table_that_defaults_would_make_wrong_is_left_out(robbed: Path) -> None:
+    file = robbed / "m/m.yaml"
+    text = file.read_text().replace("[properties.theirs]", "[schema.id.x.comment]")
+    file.write_text("---\n".join(d for d in text.split("---\n") if "kind: Table" not in d))
+    run = reconciler(robbed, "import", "m", "-o", "m")
+    assert "lake:t is left out: with what Defaults give it would be wrong: the path 'schema.id.x.comment'" in run.err
+    assert reconciler(robbed, "validate", "m").code == 0
+
+
 def test_a_list_that_environments_share_is_left_and_the_rest_is_not(tmp_path: Path) -> None:
     """The overlay cannot have one path more than the base. What else differs is written all the same."""
     (tmp_path / "m/overlays/prod").mkdir(parents=True)

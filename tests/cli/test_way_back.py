@@ -64,6 +64,12 @@ def test_a_journal_does_too(tmp_path: Path, dropped: Path) -> None:
     assert reconciler(tmp_path, "explain", "--report", str(journal)).out == shown
 
 
+def test_a_report_of_a_killed_run_leads_to_the_journal(tmp_path: Path) -> None:
+    (tmp_path / "r.json").write_text(json.dumps({"outcome": "interrupted", "steps": []}))
+    shown = reconciler(tmp_path, "explain", "--report", "r.json")
+    assert (shown.code, "its journal has the steps" in shown.err) == (1, True)
+
+
 def _result(**more: Any) -> dict[str, Any]:
     return {"id": "s1", "action": "update_table", "catalog": "lake", "object": {"kind": "Table", "id": ["n", "t"]},
             "status": "done", "tag": None, "version_before": 1, "version_after": 2, **more}  # fmt: skip

@@ -383,6 +383,10 @@ def test_a_new_column_has_nothing_that_is_left_to_others() -> None:
     want = table("a", "t", fields=(*ID, new), ignore_differences=("schema.x.comment", "schema.x.metadata.k"))
     change = only(on_table(want, live_table("a", "t")), AddColumns).change
     assert change.fields == (Field("x", ID[0].type, metadata={"l": "2"}),)  # type: ignore[union-attr]
+    inner = Struct((Field("i", ID[0].type, comment="c"), Field("j", ID[0].type, comment="d")))
+    want = table("a", "t", fields=(*ID, Field("s", inner)), ignore_differences=("schema.s.i.comment",))
+    change = only(on_table(want, live_table("a", "t")), AddColumns).change
+    assert [f.comment for f in change.fields[0].type.fields] == [None, "d"]  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("allow", [(), ("drop_index",)])
