@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 
-from reconciler.cli.arguments import Parser
+from reconciler.cli.argument_parser import Parser
 from reconciler.model.public_url import public_url
 
 

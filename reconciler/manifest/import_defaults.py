@@ -134,7 +134,7 @@ class DefaultsTold:
 
 
 def _told(same: Sequence[Given]) -> str:
-    name, own = ".".join(map(str, same[0].path[1:])), same[0].own
+    name, own = same[0].name, same[0].own
     if own is None:
         return f"{name} comes from Defaults at {same[0].place}"
     where = f"{own} and {plural(len(same) - 1, 'more place')}" if same[1:] else own

@@ -35,6 +35,11 @@ class Given:
     own: Source | None = None
     """Where the object's own documents give it another value, which counts."""
 
+    @property
+    def name(self) -> str:
+        """As people write it, and as a path of `ignoreDifferences`."""
+        return ".".join(map(str, self.path[1:]))
+
 
 def source_of(layer: Layer) -> Source:
     return Source(layer.sink.file, layer.document.line, layer.document.column)

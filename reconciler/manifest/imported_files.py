@@ -184,7 +184,7 @@ class ImportedFiles:
         written = escaped((short.document.get("spec") or {}).get(LEFT, []))
         together = self._origins.defaults.given_to(part.kind, key.catalog, key.ident)
         left = () if together is None else together.value.get(LEFT, ())
-        left = (*left, *(".".join(map(str, g.path[1:])) for g in given))
+        left = (*left, *(g.name for g in given))
         noted = self._taken_away.add(key, part.taken_away, written, left)
         self.left += bool(given) + noted
 
@@ -230,7 +230,7 @@ class ImportedFiles:
                 self._say(
                     f"note: {key}: {listing(gone)} of `ignoreDifferences` can mean no live column, and is taken out"
                 )
-            left = (*kept, *(".".join(map(str, g.path[1:])) for g in given))
+            left = (*kept, *(g.name for g in given))
             self.left += self._taken_away.add(key, part.taken_away, written_paths(done), left)
         except CannotEdit as error:
             self.leave(f"warning: {key} is not as {at} says, and the document is left as it is: {error}")
