@@ -21,8 +21,11 @@ def main() -> None:
         code = run(sys.argv[1:])
     except KeyboardInterrupt:
         code = INTERRUPTED
-    if code == INTERRUPTED:
-        # Threads that still wait for a slow server must not keep the program alive after an interrupt.
+    late = sys.modules.get("reconciler.catalog.deadline")
+    if code == INTERRUPTED or (late is not None and late.abandoned()):
+        # Threads that still wait for a slow server must not keep the program alive after an interrupt or --timeout.
+        sys.stdout.flush()
+        sys.stderr.flush()
         os._exit(code)
     sys.exit(code)
 

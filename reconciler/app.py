@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from reconciler.app_files import no_folder
 from reconciler.core.options import PlanOptions
-from reconciler.engine.redact import RedactingFormatter, Redactor
+from reconciler.engine.redact import Redactor
 from reconciler.model.diagnostic import Diagnostic, Source, has_errors
 from reconciler.model.finding import Finding, Waiver
 from reconciler.model.reading import Reading
@@ -19,6 +19,7 @@ from reconciler.model.spark import SparkOptions
 from reconciler.session import Failure, Refusal, Session, options_schema
 
 if TYPE_CHECKING:
+    from reconciler.catalog.base import DataPlace
     from reconciler.engine.journal import Journal
     from reconciler.manifest.load import Loaded
     from reconciler.model.capabilities import Capabilities
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from reconciler.model.plan import Plan
     from reconciler.model.report import Outcome, Report, StepResult
 
-__all__ = ["Failure", "PlanOptions", "Reading", "RedactingFormatter", "Redactor", "Refusal", "Session", "SparkOptions"]
+__all__ = ["Failure", "PlanOptions", "Reading", "Redactor", "Refusal", "Session", "SparkOptions"]
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,7 @@ def planned(
     at: Session,
 ) -> Plan:
     """From what was observed, and what the sources of the rows are now. Raises Failure."""
-    from reconciler.app_data import lacking, with_origins, with_sources
+    from reconciler.app_data import lacking, with_origins, with_sources, with_values
     from reconciler.core.planner import PlanError, make_plan
     from reconciler.engine.select import unmatched_target
 
@@ -168,8 +169,11 @@ def planned(
             environment=environment_of(request.reading),
             today=request.options.today or today(),
             opened={name: c.capabilities for name, c in at.catalogs.items()},
+            clean=at.redactor.content,
         )
-        return make_plan(public, snapshots, capabilities, options)
+        first = make_plan(public, snapshots, capabilities, options)
+        read = with_values(first, snapshots, at)
+        return first if read is None else make_plan(public, read, capabilities, options)
     except PlanError as error:
         raise Failure("there is no plan for these manifests", error.diagnostics) from error
 
@@ -223,6 +227,7 @@ def apply(
     before signals mean anything else again; or, at a second signal, as it is then, and the program ends."""
     from reconciler.app_data import Told, data_plane
     from reconciler.app_lease import turn_to_write, without_turn, written_to
+    from reconciler.catalog.deadline import writing
     from reconciler.engine.events import told_steps
     from reconciler.engine.execute import execute
     from reconciler.engine.journal import JournalError, Witness
@@ -236,7 +241,7 @@ def apply(
         keep(_cleaned(cut_short(the_plan, journal.started, journal.ended), at, the_plan))
 
     progress = Told(at.progress())
-    with stop_on_signals(at.say, last_words) as stop:
+    with stop_on_signals(at.say, last_words) as stop, writing():
         try:
             with turn_to_write(
                 written_to(the_plan),
@@ -262,6 +267,7 @@ def apply(
                         guard=turn.problem,
                         lost=turn.known,
                         applied_by=at.run.applied_by() if at.run is not None else "",
+                        expire=_expiry(at),
                     )
             if report.outcome == "stale" and stop.is_set():  # Who was told to stop is not to plan anew.
                 report = nothing_ran(the_plan, "interrupted", f"interrupted before the first write; {report.message}")
@@ -276,6 +282,18 @@ def apply(
         keep(report)
         at.writing = False
     return report
+
+
+def _expiry(at: Session) -> Callable[[str, DataPlace, str], Sequence[str]]:
+    """Deletes tags of earlier runs by `management.tagRetention` of the catalog."""
+
+    def expire(catalog: str, place: DataPlace, plan: str) -> Sequence[str]:
+        from reconciler.catalog.lance_tags import expire_tags
+
+        retention = at.specs[catalog].management.tag_retention
+        return expire_tags(place, retention, plan) if retention is not None else ()
+
+    return expire
 
 
 def unapplied(the_plan: Plan | None, outcome: Outcome, message: str, at: Session) -> Report:
@@ -301,13 +319,20 @@ def identify(at: Session, paths: Sequence[str] = (), the_plan: Plan | None = Non
 
 def _cleaned(report: Report, at: Session, the_plan: Plan | None) -> Report:
     """Without secrets, and with what the run and the plan have to say."""
-    from reconciler.render.masked import masked_findings
+    from reconciler.render.masked import masked, masked_findings
 
     found = masked_findings(the_plan.findings if the_plan is not None else (), at.redactor.content)
     clean = tuple(_cleaned_result(r, at.redactor) for r in report.steps)
     leases = tuple(replace(u, holder=at.redactor.text(u.holder)) for u in report.leases)
     return replace(
-        report, steps=clean, message=at.redactor.text(report.message), leases=leases, run=at.run, findings=found
+        report,
+        steps=clean,
+        message=at.redactor.text(report.message),
+        leases=leases,
+        run=at.run,
+        findings=found,
+        stale=masked(report.stale, at.redactor.content),
+        expired=masked(report.expired, at.redactor.content),
     )
 
 

@@ -43,7 +43,7 @@ def with_sources(
         return dict(snapshots)
     _opened({name for t in tables if t.data is not None for name, _ in tables_read(t.data.source)}, desired, at)
     with ThreadPoolExecutor(AT_A_TIME, thread_name_prefix="source") as pool:
-        seen = list(pool.map(lambda t: _looked_at(t, desired, at), tables))
+        seen = list(pool.map(lambda t: _looked_at(t, snapshots[t.catalog], desired, at), tables))
     by_catalog: dict[str, dict[tuple[str, ...], SourceState]] = {}
     for table, state in zip(tables, seen, strict=True):
         by_catalog.setdefault(table.catalog, {})[table.ident] = state
@@ -72,6 +72,18 @@ def with_origins(
         problem = at.redactor.text(origin.problem) if origin.problem is not None else None
         by_catalog.setdefault(table.catalog, {})[table.ident] = replace(origin, problem=problem)
     return {name: replace(s, origins=by_catalog.get(name, {})) for name, s in snapshots.items()}
+
+
+def with_values(plan: Plan, snapshots: Mapping[str, Snapshot], at: Session) -> dict[str, Snapshot] | None:
+    """With what the values say about the steps that depend on them; None when no step does."""
+    from reconciler.core.value_checks import value_checks
+
+    asked = value_checks(plan.steps, snapshots)
+    if not asked:
+        return None
+    from reconciler.pipeline.value_check import with_findings
+
+    return with_findings(asked, snapshots, at.catalogs, at.redactor.text)
 
 
 def _arrived(table: DesiredTable, snapshot: Snapshot) -> bool:
@@ -112,7 +124,7 @@ def _origin_of(table: DesiredTable, snapshot: Snapshot, unopened: Mapping[str, s
     return look_at_origin(at.catalogs[migration.catalog], migration)
 
 
-def _looked_at(table: DesiredTable, desired: Desired, at: Session) -> SourceState:
+def _looked_at(table: DesiredTable, snapshot: Snapshot, desired: Desired, at: Session) -> SourceState:
     from reconciler.pipeline.source_state import look
 
     assert table.data is not None
@@ -120,10 +132,18 @@ def _looked_at(table: DesiredTable, desired: Desired, at: Session) -> SourceStat
         return SourceState(problem=table.data.unread)
     try:
         source = resolved(table.data.source, at)
-        found = look(source, table.data, table.fields or (), _storage_of(desired.catalogs[table.catalog], at))
+        storage = _storage_of(desired.catalogs[table.catalog], at)
+        found = look(source, table.data, table.fields or (), storage, _taken(table, snapshot))
     except CatalogError as error:
         return SourceState(problem=at.redactor.text(error.message))
     return found if found.problem is None else replace(found, problem=at.redactor.text(found.problem))
+
+
+def _taken(table: DesiredTable, snapshot: Snapshot) -> Mapping[str, str]:
+    """The files of which no row is read again."""
+    live = _live(table, snapshot)
+    data = live.dataset.data if live is not None and isinstance(live.dataset, DatasetState) else None
+    return data.files if data is not None and table.data is not None and table.data.mode == "append" else {}
 
 
 def _storage_of(spec: CatalogSpec, at: Session) -> dict[str, str]:

@@ -7,12 +7,17 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from reconciler.regular_files import read_given
 from reconciler.session import Failure
 
 if TYPE_CHECKING:
     from reconciler.model.plan import Plan
     from reconciler.model.run_record import JournalRecord, RunRecord
     from reconciler.model.way_back import WayBack
+
+
+MAX_SAVED = 512 << 20
+"""Bytes of a saved plan, report or journal: a plan of 100,000 steps has a fourth of it."""
 
 
 def saved_plan(path: Path) -> Plan:
@@ -32,11 +37,10 @@ def saved_journal(path: Path) -> JournalRecord | None:
     from reconciler.model.run_record import NotAJournal, journal_from
 
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            first = file.readline()
-            return journal_from((first, *file)) if '"event"' in first else None
+        lines = read_given(path, MAX_SAVED).decode("utf-8", "replace").splitlines(keepends=True)
+        return journal_from(lines) if lines and '"event"' in lines[0] else None
     except OSError as error:
-        raise Failure(f"cannot read {path}: {error.strerror}") from error
+        raise Failure(_unreadable(path, error)) from error
     except NotAJournal:
         return None
 
@@ -94,14 +98,28 @@ def _ran(run: RunRecord) -> Iterator[dict[str, Any]]:
 
 
 def read_json(path: Path) -> object:
+    """Raises Failure: what is wrong with the file, and what to do."""
     try:
-        return json.loads(path.read_bytes())
+        content = read_given(path, MAX_SAVED)
     except OSError as error:
-        raise Failure(f"cannot read {path}: {error.strerror}") from error
+        raise Failure(_unreadable(path, error)) from error
+    if not content.strip():
+        raise Failure(f"{path} is empty: write it again, with `plan -o FILE` or `apply --report FILE`")
+    try:
+        return json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise Failure(
-            f"{path} is not JSON, and so neither a plan nor a report, nor is it a journal: {error}"
-        ) from error
+        raise Failure(f"{path} is not JSON, so it is neither a plan nor a report: {error}") from error
+
+
+def _unreadable(path: Path, error: OSError) -> str:
+    match error:
+        case FileNotFoundError():
+            return f"there is no file {path}: check the path, or make the plan with `reconciler plan -o FILE`"
+        case IsADirectoryError():
+            return f"{path} is a folder, not a file: give the file itself"
+        case PermissionError():
+            return f"no permission to read {path}: give this user read access"
+    return f"cannot read {path}: {error.strerror}"
 
 
 def write_file(path: Path, text: str) -> None:

@@ -12,8 +12,9 @@ from reconciler import app
 from reconciler.core.ownership import entry_owner
 from reconciler.core.text import listing
 from reconciler.model.diagnostic import has_errors
+from reconciler.model.errors import CatalogError
 from reconciler.model.ident import Ident, ObjectKey, dotted
-from reconciler.model.missed import Missed
+from reconciler.model.missed import Missed, Unlisted
 from reconciler.model.observed import Detached, Gap, Present, Scope, Snapshot, Unreadable
 from reconciler.model.reading import Reading
 from reconciler.session import Failure, Session
@@ -111,6 +112,8 @@ def _there(request: ImportRequest, at: Session) -> tuple[Desired, ImportedFiles]
 def _write(changes: Sequence[FileChange]) -> None:
     """A file is replaced only if it is what was read."""
     from reconciler.engine.files import create_atomically, write_atomically
+    from reconciler.manifest.files import MAX_MANIFEST
+    from reconciler.regular_files import read_regular
 
     for number, change in enumerate(changes):
         path = Path(change.path)
@@ -119,7 +122,7 @@ def _write(changes: Sequence[FileChange]) -> None:
             if change.before is None:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 create_atomically(path, change.after)
-            elif path.read_bytes() != change.before.encode():
+            elif read_regular(path, MAX_MANIFEST) != change.before.encode():
                 raise Failure(f"{path} was changed while the catalogs were read{go_on}")
             else:
                 write_atomically(path, change.after)
@@ -165,6 +168,8 @@ class _Import:
         for part in objects(name, snapshot, self._rules()):
             self._part(part, live[part.ident], renamed.get(part.ident))
         self._tell_steps(live)
+        if not self.request.targets:
+            self._search()
         if self.unowned:
             told = f"{_counted(self.unowned, 'object')} of catalog {name} had no owner"
             adopt = f"reconciler apply {self.request.folder}{self.files.option()} --adopt"
@@ -172,6 +177,19 @@ class _Import:
         if not self.request.only_unmanaged:
             self._tell_gone(listed, wanted)
         return listed
+
+    def _search(self) -> None:
+        """Datasets that are there and are no tables of the catalog. That they cannot be searched for is no failure."""
+        from reconciler.catalog.base import Searched
+
+        catalog = self.at.catalogs[self.spec.name]
+        if not isinstance(catalog, Searched):
+            return
+        try:
+            found = catalog.unlisted()
+        except CatalogError as error:
+            found = Unlisted(problems=(f"other datasets could not be searched for: {error.message}",))
+        self.missed.unlisted.append((self.spec.name, found))
 
     def _look(self, wanted: Callable[[Ident], bool]) -> tuple[Snapshot, Snapshot]:
         """Everything by name, and what is wanted of it in full."""
@@ -305,7 +323,7 @@ class _Import:
                 continue
             key, declared = ObjectKey(self.spec.name, ident, "Table"), self.declared.get(ident)
             if lost_our_mark(us, found.state):
-                told.append(f"{key}: the data has no owner any more, and the next plan has a step: our mark")
+                told.append(f"{key}: the data does not carry our mark any more: `apply --adopt` takes it over")
             if declared and (over := given_over(us, found.state, declared.ignore_differences)):
                 are = "is" if len(over) == 1 else "are"
                 step = "the next plan has a step that takes that off our own notes"

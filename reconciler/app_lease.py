@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from reconciler.catalog import deadline
 from reconciler.catalog.base import Leased, LeaseRecords
 from reconciler.engine.journal import Journal, JournalError
 from reconciler.engine.lease import Me, Times, asleep
@@ -77,7 +78,9 @@ def turn_to_write(
     me = replace(me, user=clean(me.user), command=clean(me.command), url=clean(me.url))
     keeper = Keeper(Me(uuid.uuid4().hex, me), times, at.say, note)
     if guarded:
-        keeper.take_all(guarded, ttl + PATIENCE if timeout is None else timeout)
+        wait = ttl + PATIENCE if timeout is None else timeout
+        left = deadline.left()
+        keeper.take_all(guarded, wait if left is None else max(0.0, min(wait, left)))
     try:
         yield keeper
     finally:

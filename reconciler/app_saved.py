@@ -37,10 +37,13 @@ def learn_secrets(the_plan: Plan, source: Path, at: Session, trusted: Mapping[st
 
 def _spec_in(the_plan: Plan, name: str, source: Path) -> CatalogSpec:
     from reconciler.model.desired import CatalogSpec, Management
+    from reconciler.model.maintenance import tag_retention
 
     spec = the_plan.catalogs[name]
     options = {k: v for k, v in spec.spec.items() if k not in ("type", "management")}
-    return CatalogSpec(name, spec.type, options, Management(), Source(str(source)))
+    written = spec.spec.get("management")
+    kept = tag_retention(written.get("tagRetention") if isinstance(written, dict) else None)
+    return CatalogSpec(name, spec.type, options, Management(tag_retention=kept), Source(str(source)))
 
 
 def connect_for(the_plan: Plan, source: Path, at: Session, trusted: Mapping[str, CatalogSpec] | None = None) -> None:

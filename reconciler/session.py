@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from reconciler.core.secret_names import harmless_values
 from reconciler.engine.redact import Redactor
 from reconciler.model.diagnostic import Diagnostic, Source
-from reconciler.model.errors import CatalogError
+from reconciler.model.errors import CatalogError, Code
 
 if TYPE_CHECKING:
     from reconciler.catalog.base import Catalog
@@ -220,9 +221,11 @@ class Session:
         try:
             for name, running in [(name, pool.submit(action, name)) for name in names]:
                 try:
-                    done[name] = running.result()
+                    done[name] = running.result(_patience())
                 except Failure as failure:
                     failed.append(failure)
+                except FutureTimeout:
+                    failed.append(_late(name))
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
         if not failed:
@@ -244,6 +247,26 @@ class Session:
 
         self._open.close()
         forget(self.redactor)
+
+
+_SLACK = 2.0
+"""Seconds after the deadline for the calls that end by it: they say themselves which one was not answered."""
+
+
+def _patience() -> float | None:
+    from reconciler.catalog.deadline import left
+
+    seconds = left()
+    return None if seconds is None else max(0.0, seconds) + _SLACK
+
+
+def _late(name: str) -> Failure:
+    """Libraries for object stores have time-outs of their own, and cannot be told of ours."""
+    from reconciler.catalog.deadline import abandon, why
+
+    abandon(name)
+    code = Code.SERVICE_UNAVAILABLE
+    return Failure(f"catalog {name} cannot be read: {code.title} ({int(code)}): its storage has not answered, {why()}")
 
 
 def options_schema(type_: str) -> Mapping[str, Any]:

@@ -26,11 +26,14 @@ PACKAGE = REPO / "reconciler"
 LAYERS: dict[str, frozenset[str]] = {
     "model": frozenset(),
     "core": frozenset({"model"}),
-    "catalog": frozenset({"model", "core"}),
+    "regular_files": frozenset(),
+    "catalog": frozenset({"model", "core", "regular_files"}),
     "git_process": frozenset(),
-    "manifest": frozenset({"model", "core", "git_process"}),
+    "manifest": frozenset({"model", "core", "git_process", "regular_files"}),
     "render": frozenset({"model", "core"}),
-    "engine": frozenset({"model", "core", "catalog.base", "catalog.fence", "catalog.known_secrets", "git_process"}),
+    "engine": frozenset(
+        {"model", "core", "catalog.base", "catalog.fence", "catalog.known_secrets", "git_process", "regular_files"}
+    ),
     "pipeline": frozenset(
         {
             "model",
@@ -38,32 +41,51 @@ LAYERS: dict[str, frozenset[str]] = {
             "catalog.base",
             "catalog.fence",
             "catalog.known_secrets",
+            "catalog.lance_cast",
             "catalog.lance_data",
             "catalog.lance_dataset",
             "catalog.lance_errors",
             "catalog.lance_remains",
+            "catalog.lance_tags",
+            "catalog.lance_rows",
             "catalog.lance_write",
             "catalog.storage",
             "catalog.arrow_convert",
             "catalog.registry",
+            "catalog.schema_protos",
             "catalog.storage_objects",
             "engine.redact",
         }
     ),
     "session": frozenset({"model", "core", "catalog", "engine", "manifest", "render"}),
     "app_data": frozenset({"model", "core", "engine", "manifest", "session", "pipeline"}),
-    "app_files": frozenset({"model", "engine", "render", "session"}),
-    "app_lease": frozenset({"model", "catalog.base", "engine", "session"}),
+    "app_files": frozenset({"model", "engine", "render", "session", "regular_files"}),
+    "app_lease": frozenset({"model", "catalog.base", "catalog.deadline", "engine", "session"}),
     "app": frozenset(
         {"model", "core", "catalog", "engine", "manifest", "render", "session", "app_data", "app_files", "app_lease"}
     ),
     "app_trust": frozenset({"model", "core", "engine", "manifest", "session", "app", "app_files"}),
     "app_saved": frozenset({"model", "core", "session", "app", "app_files"}),
-    "app_import": frozenset({"model", "core", "engine", "manifest", "session", "app", "app_files"}),
-    "verbs": frozenset({"model", "core", "catalog.base", "engine", "app", "app_lease", "session", "pipeline"}),
+    "app_import": frozenset(
+        {"model", "core", "catalog.base", "engine", "manifest", "session", "app", "app_files", "regular_files"}
+    ),
+    "verbs": frozenset(
+        {"model", "core", "catalog.base", "catalog.lance_tags", "engine", "app", "app_lease", "session", "pipeline"}
+    ),
     "explain": frozenset({"model", "manifest.codes"}),
     "cli": frozenset(
-        {"model", "render", "app", "app_files", "app_import", "app_saved", "app_trust", "verbs", "explain"}
+        {
+            "model",
+            "catalog.deadline",
+            "render",
+            "app",
+            "app_files",
+            "app_import",
+            "app_saved",
+            "app_trust",
+            "verbs",
+            "explain",
+        }
     ),
     "__main__": frozenset({"cli"}),
     "__init__": frozenset(),
@@ -74,6 +96,7 @@ PURE = frozenset({"model", "core"})
 LIBRARIES: dict[str, frozenset[str]] = {
     "manifest": frozenset({"yaml", "jsonschema", "jsonschema_rs", "pydantic", "sqlglot"}),
     "explain": frozenset({"yaml"}),
+    "engine": frozenset({"deepdiff"}),
     "catalog": frozenset({"lance", "pyarrow", "obstore", "boto3", "botocore"}),
     "pipeline": frozenset({"lance", "pyarrow", "numpy", "pyspark", "obstore"}),
 }
@@ -82,7 +105,7 @@ LIBRARIES: dict[str, frozenset[str]] = {
 HARMLESS = frozenset({
     "__future__", "abc", "base64", "bisect", "collections", "collections.abc", "contextlib", "copy", "dataclasses",
     "decimal", "difflib", "enum", "fnmatch", "fractions", "functools", "gc", "graphlib", "hashlib", "heapq",
-    "itertools",
+    "html.entities", "itertools",
     "json", "keyword", "math", "numbers", "operator", "re", "shlex", "string", "textwrap", "types", "typing",
     "unicodedata", "urllib.parse",
 })  # fmt: skip

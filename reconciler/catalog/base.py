@@ -8,9 +8,11 @@ from typing import Protocol, runtime_checkable
 
 from reconciler.model.capabilities import Capabilities
 from reconciler.model.change import Change, DataChange
-from reconciler.model.ident import Ident, Kind
+from reconciler.model.errors import CatalogError, Code
+from reconciler.model.ident import Ident, Kind, dotted
+from reconciler.model.missed import Unlisted
 from reconciler.model.observed import Gap, Observation, Occupied, Scope, Unsupported
-from reconciler.model.state import TableState
+from reconciler.model.state import DatasetState, TableState
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,27 @@ class WriteContext:
     """When given, the dataset's version is tagged with this name before the change (kept if it exists)."""
     applied_by: str = ""
     """The run, for `reconciler.applied-by`: written with the change itself, and not at all when it is empty."""
+    table: TableState | None = None
+    """The table as it was read right before. Its data is changed at that location and with that mark only."""
+
+    def need_unmoved(self, ident: Ident, place: str) -> None:
+        """`place`: the canonical location of the entry now. Raises CatalogError."""
+        if self.table is not None and self.table.place not in (None, place):
+            raise CatalogError(
+                Code.CONCURRENT_MODIFICATION,
+                f"table {dotted(ident)} is at {place} now, and was at {self.table.place} when it was read: nothing was "
+                "written",
+            )
+
+    def need_mark(self, owner: str | None, uri: str, *expected: str) -> None:
+        """`owner`: the mark in the data now; `expected`: another one that is fine. Raises CatalogError."""
+        read = self.table.dataset if self.table is not None else None
+        if isinstance(read, DatasetState) and owner not in (read.owner, *expected):
+            raise CatalogError(
+                Code.CONCURRENT_MODIFICATION,
+                f"the data at {uri} is marked by {owner or 'nobody'} now, and was by {read.owner or 'nobody'} when it "
+                "was read: nothing was written",
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +66,16 @@ class DataPlace:
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
+class NotRead(CatalogError):
+    """Some of the objects that were asked for could not be read, and why. It speaks as the first of them."""
+
+    def __init__(self, errors: Mapping[tuple[Kind, Ident], CatalogError]) -> None:
+        first = next(iter(errors.values()))
+        super().__init__(first.code, first.message, retry_after=first.retry_after)
+        self.errors = errors
+        self.spent = any(error.spent for error in errors.values())
+
+
 class Catalog(Protocol):
     @property
     def capabilities(self) -> Capabilities: ...
@@ -50,12 +83,14 @@ class Catalog(Protocol):
     def scan(self, scope: Scope) -> Iterator[Observation | Gap | Occupied | Unsupported]:
         """Everything in the catalog, in bulk. An object that cannot be read is Unreadable, a listing that cannot be
         finished is a Gap; neither raises. Raises CatalogError only when nothing at all can be said.
-        Yields Present and Unreadable, and Detached for tables of `scope.detail`; never Absent.
+        Yields Present and Unreadable, and for tables of `scope.detail` that are not there Detached, or Absent when
+        their location was looked at.
         Unsupported where this service says that it lacks what others of its type can do."""
 
     def read(self, keys: Sequence[tuple[Kind, Ident]], scope: Scope) -> Iterator[Observation]:
         """These objects now, one observation each, Absent included. Never answers from a cache that predates the call.
-        A namespace's children for a RESTRICT check come from `children`."""
+        A namespace's children for a RESTRICT check come from `children`. Raises CatalogError; `NotRead` after the
+        observations of the others, where each object is asked for by itself."""
 
     def children(self, ident: Ident) -> Sequence[str]:
         """Names of everything directly inside, from the raw listing: foreign and unreadable objects too."""
@@ -97,6 +132,14 @@ class Leased(Protocol):
 
     def lease_records(self, idents: Sequence[Ident]) -> Sequence[LeaseRecords] | None:
         """The places that guard these objects; None where nothing does. Sends nothing yet."""
+
+
+@runtime_checkable
+class Searched(Protocol):
+    """What a catalog of files offers besides: datasets that it holds and does not list as tables."""
+
+    def unlisted(self) -> Unlisted:
+        """Bounded, reads only. Raises CatalogError when nothing at all can be said."""
 
 
 class DataPlane(Protocol):

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from reconciler.catalog.base import DataPlace, Leased, LeaseRecords, WriteContext, Written
+from reconciler.catalog.base import DataPlace, Leased, LeaseRecords, Searched, WriteContext, Written
 from reconciler.catalog.directory_capabilities import DirectoryCapabilities, directory_capabilities
 from reconciler.catalog.directory_inventory import FOLDER, Inventory
 from reconciler.catalog.directory_manifest import Manifest
 from reconciler.catalog.directory_namespaces import DirectoryNamespaces
 from reconciler.catalog.directory_read import DirectoryReader
+from reconciler.catalog.directory_search import search
 from reconciler.catalog.directory_write import DirectoryWriter
 from reconciler.catalog.lance_dataset import Datasets
 from reconciler.catalog.lance_errors import translated
@@ -23,6 +24,7 @@ from reconciler.catalog.lease_files import LeaseFiles
 from reconciler.catalog.marks import signed
 from reconciler.catalog.stats import Stats
 from reconciler.catalog.storage import open_storage
+from reconciler.core.uris import contains
 from reconciler.model.change import (
     DATA_PLANE,
     AddColumns,
@@ -38,21 +40,24 @@ from reconciler.model.change import (
     DropColumns,
     DropIndex,
     DropNamespace,
+    RefreshIndex,
     RenameNamespace,
     RenameTable,
+    ReplaceIndex,
     UpdateDataset,
     UpdateNamespace,
     UpdateTable,
 )
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import Ident, Kind, dotted
+from reconciler.model.missed import Unlisted
 from reconciler.model.observed import Gap, Observation, Scope
 from reconciler.model.state import TableState
 
 _STORAGE_PREFIX = "storage."
 
 
-class DirectoryCatalog(Leased):
+class DirectoryCatalog(Leased, Searched):
     """`options` are resolved strings: path, manifest_enabled, dir_listing_enabled, plain_folders, storage.*."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
@@ -87,10 +92,16 @@ class DirectoryCatalog(Leased):
         with translated(f"list {self.storage.root}"):
             return self._reader.children(ident)
 
+    def unlisted(self) -> Unlisted:
+        with translated(f"search {self.storage.root}"):
+            return search(self.storage, self._reader.table_folders())
+
     def data_place(self, ident: Ident, state: TableState) -> DataPlace:
         if state.place is None:
             raise CatalogError(Code.INVALID_INPUT, f"the place of {dotted(ident)} is not known")
-        return DataPlace(state.place, self.storage.lance_options or {})
+        root = self.storage.canonical("")
+        uri = self.storage.uri(state.place[len(root) + 1 :]) if contains(root, state.place) else state.place
+        return DataPlace(uri, self.storage.lance_options or {})
 
     def apply(self, change: Change, context: WriteContext) -> Written:
         with translated(f"{change.action.replace('_', ' ')} {dotted(change.ident)}", write=True):
@@ -98,7 +109,7 @@ class DirectoryCatalog(Leased):
                 raise CatalogError(
                     Code.UNSUPPORTED, f"{change.action} moves data: the pipeline runs it, not the catalog"
                 )
-            self.storage.check()
+            self.storage.check_root()
             return self._apply(signed(change, context.applied_by), context)
 
     def _apply(self, change: Change, context: WriteContext) -> Written:
@@ -124,12 +135,21 @@ class DirectoryCatalog(Leased):
                 return writer.adopt_table(change, context)
             case CreateDataset():
                 return writer.create_dataset(change, context)
-            case UpdateDataset() | AddColumns() | AlterColumns() | DropColumns() | CreateIndex() | DropIndex():
+            case (
+                UpdateDataset()
+                | AddColumns()
+                | AlterColumns()
+                | DropColumns()
+                | CreateIndex()
+                | ReplaceIndex()
+                | RefreshIndex()
+                | DropIndex()
+            ):
                 return writer.change_dataset(change, context)
         return Written()
 
     def lease_records(self, idents: Sequence[Ident]) -> Sequence[LeaseRecords] | None:
-        return [LeaseFiles(self.storage, f"{FOLDER}/lease")]
+        return [LeaseFiles(self.storage, f"{FOLDER}/lease", len(idents))]
 
     def close(self) -> None:
         """Nothing is held open between calls."""

@@ -9,11 +9,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from urllib.parse import unquote, urlsplit
 
 from reconciler.catalog.lance_types import type_problem
-from reconciler.catalog.storage import relative_to
-from reconciler.core.uris import holds_userinfo
+from reconciler.catalog.storage import escape, relative_to
+from reconciler.core.uris import canonical_location, holds_userinfo, is_file_uri
 from reconciler.model.arrow import ArrowType
 from reconciler.model.capabilities import Capabilities
 from reconciler.model.change import Change, DeclareTable, RenameTable, UpdateTable
@@ -108,11 +107,19 @@ class DirectoryCapabilities(Capabilities):
     def whole_place(self, location: str = "") -> str | None:
         if self.path is None:
             return None
-        scheme = urlsplit(self.path).scheme if "://" in self.path else ""
-        root = self.path.rstrip("/")
-        if scheme in ("", "file"):
-            root = os.path.abspath(unquote(urlsplit(self.path).path) if scheme else self.path)
-        return f"{root}/{relative_to(self.path, location) or location}" if location else root
+        if not location:
+            return self._root
+        folder = relative_to(self.path, location)
+        if folder is None:
+            return location if location.startswith("/") or ":/" in location else f"{self._root}/{location}"
+        return f"{self._root}/{escape(folder) if '://' in self._root else folder}"
+
+    @property
+    def _root(self) -> str:
+        path = (self.path or "").rstrip("/")
+        if is_file_uri(path):
+            return canonical_location(path)
+        return path if "://" in path else os.path.abspath(self.path or "")
 
     def root_folders(self, name: str) -> tuple[str, ...]:
         """Where a root table of that name may be, the usual place first."""

@@ -51,7 +51,11 @@ class Inventory:
     def files(self) -> frozenset[str]:
         """Every record file, in one listing."""
         self._stats.count("listings")
-        return self._records.names()
+        names = self._records.names()
+        for folder in ("tables", "detached"):
+            if folder in names:
+                raise self._records.bad(folder, "it is not a folder")
+        return names
 
     def table(self, name: str) -> TableRecord | None:
         value = self._records.read(table_file(name))
@@ -86,9 +90,10 @@ class Inventory:
         self.save(record.table, record.marks, record.claim)
 
     def save(self, name: str, marks: Marks, claim: str = "") -> None:
-        """The marks of a table that exists."""
+        """The marks of a table that exists. The token of its folder stays."""
         self._stats.count("writes")
-        record = TableRecord(name, marks, claim, "declared")
+        known = None if claim else self.table(name)
+        record = TableRecord(name, marks, known.claim if known is not None else claim, "declared")
         self._records.replace(table_file(name), _table_values(record))
 
     def forget(self, name: str) -> None:

@@ -126,6 +126,8 @@ class Manifest:
         if last is not None and (last.version, last.files) == (dataset.version, files):
             return dataset, last.table, last.rows
         self._datasets.stats.count("manifest_scans")
+        for folder in ("data", "_deletions"):
+            self._storage.check_files(f"{MANIFEST}/{folder}")
         try:
             table = dataset.to_table()
             columns = [table.column(name).to_pylist() for name in _COLUMNS]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -12,15 +13,13 @@ from reconciler.model.ident import Ident, dotted
 from reconciler.model.observed import Present, Unreadable
 from reconciler.model.state import NamespaceState
 
-RESERVED = ".lance-reserved"
-"""Marks a table that was declared; it stays when data is written."""
 DEREGISTERED = ".lance-deregistered"
 """Hides a root table and keeps its data."""
 
 
 class Place(NamedTuple):
-    """A table that is in the catalog, and its folder below the root (or a foreign URI). A tuple, because a listing
-    makes thousands of them."""
+    """A table that is in the catalog, and its folder below the root. A tuple, because a listing makes thousands
+    of them."""
 
     ident: Ident
     location: str
@@ -46,12 +45,23 @@ def taken(rows: Rows) -> set[str | None]:
 
 
 def row_place(row: Row) -> Place:
-    problem = None
+    return Place(row.ident, row.location or "", row, False, location_problem(row))
+
+
+def location_problem(row: Row) -> str | None:
+    """A location is a path below the root. pylance takes any other for one as well, and finds nothing there; the data
+    that such a row names is not this catalog's to read or to change. Nor are the catalog's own records a table."""
+    what_to_do = "correct the row, or remove it with pylance"
     if not row.location:
-        problem = f"the row of {dotted(row.ident)} in __manifest has no location"
-    elif ".." in row.location.split("/"):
-        problem = f"the location {row.location!r} of {dotted(row.ident)} in __manifest leads out of the catalog"
-    return Place(row.ident, row.location or "", row, False, problem)
+        return f"the row of {dotted(row.ident)} in __manifest has no location: {what_to_do}"
+    where = f"the location {row.location!r} of {dotted(row.ident)} in __manifest"
+    outside = "://" in row.location or row.location.startswith("/") or ".." in row.location.split("/")
+    folder = posixpath.normpath(row.location)
+    if outside or folder == "." or "\0" in folder:
+        return f"{where} is not a path below the catalog's root: {what_to_do}"
+    if folder.startswith("__"):
+        return f"{where} is reserved, folders that start with '__' hold the catalog's own records: {what_to_do}"
+    return None
 
 
 def namespace_finding(row: Row) -> Present | Unreadable:

@@ -10,11 +10,10 @@ from dataclasses import replace
 from itertools import chain
 from typing import TypeVar
 
-from reconciler.catalog.directory_capabilities import DirectoryCapabilities, hidden
+from reconciler.catalog.directory_capabilities import SUFFIX, DirectoryCapabilities, hidden
 from reconciler.catalog.directory_inventory import Inventory, detached_file, table_file
 from reconciler.catalog.directory_manifest import Manifest
 from reconciler.catalog.directory_places import (
-    RESERVED,
     Place,
     View,
     namespace_finding,
@@ -25,8 +24,9 @@ from reconciler.catalog.directory_rows import NAMESPACE, TABLE, BadRow, Rows, lo
 from reconciler.catalog.directory_strays import stray_folders, strays
 from reconciler.catalog.directory_unfinished import PAUSES, OnlyClaimed, Unfinished, Unsettled, check_declared_only
 from reconciler.catalog.lance_dataset import Datasets
+from reconciler.catalog.locations import Surroundings
 from reconciler.catalog.marks import split
-from reconciler.catalog.storage import Storage
+from reconciler.catalog.storage import RESERVED, Storage
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import ROOT, Ident, Kind, dotted
 from reconciler.model.observed import (
@@ -34,6 +34,7 @@ from reconciler.model.observed import (
     Detached,
     Finding,
     Gap,
+    LocationCheck,
     Observation,
     Present,
     Scope,
@@ -70,7 +71,7 @@ class DirectoryReader:
     # scan
 
     def scan(self, scope: Scope) -> Iterator[Observation | Gap]:
-        self.storage.check()
+        self.storage.check_root(len(scope.detail) + len(scope.namespaces - {ROOT}))
         folders, gap = self._root_listing()
         rows = self.rows()
         view = View(rows)
@@ -87,6 +88,18 @@ class DirectoryReader:
             yield gap
         yield from self._namespaces(rows)
         yield from self._tables(view, scope)
+        self.storage.check_root()  # Nothing that was missing meanwhile is absent if the disk itself was.
+
+    def table_folders(self) -> frozenset[str]:
+        """Of all tables, live or deregistered by their marker, as paths below the root. A folder without the suffix is
+        a table only if it is a dataset: with `plain_folders` any folder may be listed."""
+        view = View(self.rows())
+        folders = self.storage.list().folders if self.capabilities.listing else ()
+        self.roots.place_all(view, folders)
+        rows = {row.location for row in view.rows.values() if row.location}
+        roots = {place.location for place in view.places.values()} | {*view.deregistered.values()}
+        plain = {f for f in roots - rows if not f.endswith(SUFFIX) and not self.storage.is_dataset(f)}
+        return frozenset((roots | rows) - plain)
 
     def _root_listing(self) -> tuple[Sequence[str] | None, Gap | None]:
         """The folders of the root, before rows and records are read: both are older than the folder they are about,
@@ -118,7 +131,8 @@ class DirectoryReader:
             if place.ident in scope.detail or (place.listed and view.records):
                 costly.append(place)
             elif place.row is None and place.problem is None:
-                bare = TableState(self.storage.shown(place.location), EMPTY, _NO_MARKS, UNKNOWN)
+                shown, where = self.storage.shown(place.location), self.storage.canonical(place.location)
+                bare = TableState(shown, EMPTY, _NO_MARKS, UNKNOWN, place=where)
                 yield Observation("Table", place.ident, Present(bare))
             elif not isinstance(found := self.observe(place, scope, view.records), (Absent, Unsettled)):
                 yield Observation("Table", place.ident, found)
@@ -126,17 +140,18 @@ class DirectoryReader:
                 costly.append(place)
         missing = sorted(i for i in scope.detail if i not in view.places)
         strayed = self._strays(view, missing)
+        around = self._surroundings()
         with ThreadPoolExecutor(self.storage.threads) as pool:
             seen = self._spread(pool, lambda p: self.observe(p, scope, view.records), costly)
-            lost = self._spread(pool, lambda i: self._lost(i, scope, view, strayed), missing)
+            lost = self._spread(pool, lambda i: self._lost(i, scope, view, strayed, around), missing)
             unsettled: dict[tuple[Kind, Ident], Finding | Unsettled] = {}
             for ident, finding in zip([*(p.ident for p in costly), *missing], chain(seen, lost), strict=True):
                 if isinstance(finding, Unsettled):
                     unsettled["Table", ident] = finding
-                elif not isinstance(finding, Absent):
+                elif not isinstance(finding, Absent) or finding.checked is not None:
                     yield Observation("Table", ident, finding)
         for (kind, ident), settled in self._settled(unsettled, scope).items():
-            if not isinstance(settled, Absent):
+            if not isinstance(settled, Absent) or settled.checked is not None:
                 yield Observation(kind, ident, settled)
 
     def _strays(self, view: View, missing: Sequence[Ident]) -> Mapping[str, list[str]]:
@@ -147,9 +162,12 @@ class DirectoryReader:
         return strays(self.storage.list().folders, {row.location for row in view.rows.values()})
 
     def _lost(
-        self, ident: Ident, scope: Scope, view: View, strayed: Mapping[str, list[str]]
+        self, ident: Ident, scope: Scope, view: View, strayed: Mapping[str, list[str]], around: Surroundings
     ) -> Absent | Detached | Unreadable | Unsettled:
-        found = self.lost(ident, scope, view.deregistered.get(ident), view.records)
+        folders = self.roots.folders(("Table", ident))
+        if isinstance(folders, CatalogError):
+            return Unreadable(folders.code, folders.message)
+        found = self.lost(ident, scope, around, view.deregistered.get(ident), view.records)
         if not isinstance(found, Absent) or ident in scope.locations or self.capabilities.listed(ident):
             return found
         ours: list[Detached] = []
@@ -161,7 +179,8 @@ class DirectoryReader:
                     continue
                 return Unreadable(error.code, error.message)
             if state.owner is not None:
-                ours.append(Detached(self.storage.shown(folder), state))
+                shown = self.storage.shown(folder)
+                ours.append(Detached(shown, state, checked=self._checked(folder, shown, around)))
         if len(ours) > 1:
             places = " and ".join(d.location for d in ours)
             reason = f"{places} both hold data of {dotted(ident)}: say which one with `location`, or remove one"
@@ -180,8 +199,9 @@ class DirectoryReader:
     def read(self, keys: Sequence[tuple[Kind, Ident]], scope: Scope) -> Iterator[Observation]:
         if not keys:
             return
-        self.storage.check()
+        self.storage.check_root(len(keys))
         found = self._settled(self._find_all(keys, scope), scope)
+        self.storage.check_root()
         for kind, ident in keys:
             yield Observation(kind, ident, found[kind, ident])
 
@@ -189,13 +209,14 @@ class DirectoryReader:
         self, keys: Sequence[tuple[Kind, Ident]], scope: Scope
     ) -> dict[tuple[Kind, Ident], Finding | Unsettled]:
         """Folders, then rows, then records: the order of `_root_listing`."""
+        around = self._surroundings()
         if len(keys) == 1:
             folders = self.roots.folders(keys[0])
-            return {keys[0]: self._find(keys[0], self.rows(), scope, folders)}
+            return {keys[0]: self._find(keys[0], self.rows(), scope, folders, around)}
         with ThreadPoolExecutor(self.storage.threads) as pool:
             seen = list(self._spread(pool, self.roots.folders, keys))
             rows = self.rows()
-            found = self._spread(pool, lambda i: self._find(keys[i], rows, scope, seen[i]), range(len(keys)))
+            found = self._spread(pool, lambda i: self._find(keys[i], rows, scope, seen[i], around), range(len(keys)))
             return dict(zip(keys, found, strict=True))
 
     def _settled(
@@ -211,20 +232,27 @@ class DirectoryReader:
         return {key: f.finding if isinstance(f, Unsettled) else f for key, f in found.items()}
 
     def _find(
-        self, key: tuple[Kind, Ident], rows: Rows, scope: Scope, folders: Sequence[str] | CatalogError
+        self,
+        key: tuple[Kind, Ident],
+        rows: Rows,
+        scope: Scope,
+        folders: Sequence[str] | CatalogError,
+        around: Surroundings,
     ) -> Finding | Unsettled:
         kind, ident = key
         if isinstance(folders, CatalogError):
             return Unreadable(folders.code, folders.message)
         if kind == "Table":
-            return self._table(ident, rows, scope, folders)
+            return self._table(ident, rows, scope, folders, around)
         row = rows.get(object_id(ident))
         return namespace_finding(row) if row is not None and row.object_type == NAMESPACE else Absent()
 
-    def _table(self, ident: Ident, rows: Rows, scope: Scope, folders: Sequence[str]) -> Finding | Unsettled:
+    def _table(
+        self, ident: Ident, rows: Rows, scope: Scope, folders: Sequence[str], around: Surroundings
+    ) -> Finding | Unsettled:
         try:
             place, left = self.roots.locate(ident, rows, folders)
-            return self.observe(place, scope) if place else self.lost(ident, scope, left)
+            return self.observe(place, scope) if place else self.lost(ident, scope, around, left)
         except CatalogError as error:
             return Unreadable(error.code, error.message)
 
@@ -248,9 +276,12 @@ class DirectoryReader:
             confirmed = True
             if place.listed:
                 marks, confirmed = self.record_marks(place, records)
+            if marks.owner is not None and place.ident not in scope.detail:  # It may be asked to go.
+                self.need_inside(place.location)
+                marks = marks if not place.listed or self.is_made_by(marks.owner, place) else _NO_MARKS
             dataset = self.dataset(place) if place.ident in scope.detail else UNKNOWN
             location = self.shown(place.ident, place.location, scope)
-            found = Present(TableState(location, properties, marks, dataset, place=self.uri(place.location)))
+            found = Present(TableState(location, properties, marks, dataset, place=self.canonical(place.location)))
             return found if confirmed else Unsettled(found)
         except BadRow as error:
             return Unreadable(Code.INTERNAL, str(error))
@@ -275,6 +306,19 @@ class DirectoryReader:
             return (record.marks, False) if ours else (_NO_MARKS, True)
         return record.marks, True
 
+    def is_made_by(self, owner: str, place: Place) -> bool:
+        """Is the folder of a root table the one that its record speaks of? It has the token of the record, or the
+        owner's mark in its data; anything else was put there instead. What cannot be read counts as the record says."""
+        try:
+            record = self.inventory.table(place.ident[0])
+            token = self.storage.read(f"{place.location}/{RESERVED}")
+            if record is not None and record.claim and token == record.claim.encode():
+                return True
+            data = self._state(place.location)
+        except CatalogError:
+            return True
+        return data.owner == owner or (data.owner is None and data.begun_by in ("", owner))
+
     def dataset(self, place: Place) -> DatasetState | None:
         """None: declared only. Raises CatalogError when something is there that cannot be read."""
         try:
@@ -287,15 +331,11 @@ class DirectoryReader:
 
     def _state(self, location: str) -> DatasetState:
         self.need_inside(location)
-        if not _foreign(location):
-            self.storage.check_open(location)
+        self.storage.check_open(location)
         return self.datasets.state(self.uri(location))
 
     def check_declared_only(self, place: Place) -> None:
-        where = self.uri(place.location)
-        if _foreign(place.location):
-            raise CatalogError(Code.INVALID_TABLE_STATE, f"there is no Lance dataset at {where}")
-        check_declared_only(place, where, self.storage, self.inventory)
+        check_declared_only(place, self.uri(place.location), self.storage, self.inventory)
 
     def only_claimed(self, place: Place) -> bool:
         """The folder of a declare of ours that was cut short: the table is not there yet."""
@@ -308,22 +348,40 @@ class DirectoryReader:
         return False
 
     def lost(
-        self, ident: Ident, scope: Scope, left: str | None = None, records: frozenset[str] | None = None
+        self,
+        ident: Ident,
+        scope: Scope,
+        around: Surroundings,
+        left: str | None = None,
+        records: frozenset[str] | None = None,
     ) -> Absent | Detached | Unreadable | Unsettled:
-        """A table that is not in the catalog: is its data?"""
+        """A table that is not in the catalog: is its data? And is there room for it?"""
         if ident not in scope.detail and ident not in scope.locations:
             return Absent()
         try:
             for location in self._traces(ident, scope, left, records):
                 try:
-                    return Detached(self.shown(ident, location, scope), self._state(location))
+                    shown = self.shown(ident, location, scope)
+                    return Detached(shown, self._state(location), checked=self._checked(location, shown, around))
                 except CatalogError as error:
                     if error.code is not Code.TABLE_NOT_FOUND:
                         raise
                 self.check_declared_only(Place(ident, location))
+            return Absent(self._room(ident, around))
         except CatalogError as error:
             return _unreadable(error)
-        return Absent()
+
+    def _surroundings(self) -> Surroundings:
+        return Surroundings(self.storage.lance_options or {})
+
+    def _checked(self, location: str, shown: str, around: Surroundings) -> LocationCheck:
+        place = self.canonical(location)
+        return LocationCheck(place, around.problem(shown, place))
+
+    def _room(self, ident: Ident, around: Surroundings) -> LocationCheck | None:
+        """Of a new table, which gets a folder of its own in the root: the root itself may be inside a dataset."""
+        problem = around.problem(self.storage.root, f"{self.storage.canonical('')}/{object_id(ident)}")
+        return LocationCheck("", problem) if problem is not None else None
 
     def _traces(self, ident: Ident, scope: Scope, left: str | None, records: frozenset[str] | None) -> Iterable[str]:
         if ident in scope.locations:
@@ -346,14 +404,18 @@ class DirectoryReader:
         declared = scope.locations.get(ident)
         if declared is not None and self.storage.relative(declared) == location:
             return declared
-        return location if _foreign(location) else self.storage.shown(location)
+        return self.storage.shown(location)
 
     def uri(self, location: str) -> str:
-        return location if _foreign(location) else self.storage.uri(location)
+        return self.storage.uri(location)
+
+    def canonical(self, location: str) -> str:
+        """The one text of a table's location, with links resolved."""
+        return self.storage.canonical(location)
 
     def need_inside(self, location: str) -> None:
         """Data that a link leads to elsewhere is not this catalog's to read or to change."""
-        if not _foreign(location) and self.storage.resolved(location) is None:
+        if self.storage.resolved(location) is None:
             raise CatalogError(
                 Code.INVALID_INPUT,
                 f"{self.storage.uri(location)} leads out of the catalog's root folder {self.storage.root}: move the "
@@ -362,7 +424,7 @@ class DirectoryReader:
 
     def children(self, ident: Ident) -> list[str]:
         """Rows below a missing parent count too: the parent cannot be called empty."""
-        self.storage.check()
+        self.storage.check_root()
         depth = len(ident)
         folders = self.storage.list().folders if ident == ROOT and self.capabilities.listing else None
         rows = self.rows()
@@ -372,11 +434,6 @@ class DirectoryReader:
             self.roots.place_all(view, folders)
             names |= {i[0] for i in view.places}
         return sorted(names)
-
-
-def _foreign(location: str) -> bool:
-    """A row of `__manifest` that names a place of its own."""
-    return "://" in location or location.startswith("/")
 
 
 def _unreadable(error: CatalogError) -> Unreadable | Unsettled:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reconciler.catalog.directory_capabilities import DELIMITER, SUFFIX, DirectoryCapabilities, hidden
-from reconciler.catalog.directory_places import DEREGISTERED, Place, View, row_place, taken
+from reconciler.catalog.directory_places import DEREGISTERED, Place, View, location_problem, row_place, taken
 from reconciler.catalog.directory_rows import TABLE, Row, Rows, object_id
 from reconciler.catalog.storage import Storage
 from reconciler.model.errors import CatalogError
@@ -56,7 +56,7 @@ class Roots:
             if folders:
                 view.deregistered[ident] = folders[0]
             return
-        problem = None
+        problem = location_problem(row) if row is not None and live == [row.location] else None
         if len(live) > 1:
             problem = f"{' and '.join(sorted(live))} both claim the name {name!r}: remove or rename one of them"
         view.places[ident] = Place(ident, live[0], row, True, problem)

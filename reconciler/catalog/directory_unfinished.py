@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from reconciler.catalog.directory_inventory import Inventory
-from reconciler.catalog.directory_places import RESERVED, Place
+from reconciler.catalog.directory_places import Place
 from reconciler.catalog.lance_remains import COPYING, copying, had_versions, has_versions
-from reconciler.catalog.storage import Listing, Storage
+from reconciler.catalog.storage import RESERVED, Listing, Storage
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import dotted
 from reconciler.model.observed import Finding

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from reconciler.catalog.base import WriteContext, Written
 from reconciler.catalog.directory_inventory import DetachedRecord, TableRecord
-from reconciler.catalog.directory_places import DEREGISTERED, RESERVED, Place
+from reconciler.catalog.directory_places import DEREGISTERED, Place
 from reconciler.catalog.directory_read import DirectoryReader
 from reconciler.catalog.directory_rows import NAMESPACE, TABLE, Row, dump_properties, object_id
 from reconciler.catalog.directory_rules import (
@@ -28,6 +28,8 @@ from reconciler.catalog.directory_strays import folder_name
 from reconciler.catalog.directory_unfinished import PAUSES
 from reconciler.catalog.lance_remains import has_versions
 from reconciler.catalog.marks import join, split, updated
+from reconciler.catalog.storage import RESERVED
+from reconciler.core.uris import contains
 from reconciler.model.change import (
     AdoptTable,
     CreateDataset,
@@ -107,11 +109,17 @@ class DirectoryWriter:
         def edit(rows: dict[str, Row]) -> None:
             need_parent(rows, change.ident)
             need_free(rows, change.ident)
-            other = next((r for r in rows.values() if r.location == folder), None) if change.location else None
-            if other is not None:
-                raise CatalogError(
-                    Code.INVALID_INPUT, f"the data at {folder!r} belongs to table {dotted(other.ident)} already"
-                )
+            for other in rows.values() if change.location else ():
+                if other.location == folder:
+                    raise CatalogError(
+                        Code.INVALID_INPUT, f"the data at {folder!r} belongs to table {dotted(other.ident)} already"
+                    )
+                if other.location and (contains(other.location, folder) or contains(folder, other.location)):
+                    raise CatalogError(
+                        Code.INVALID_INPUT,
+                        f"the folders {folder!r} and {other.location!r} of table {dotted(other.ident)} are inside one "
+                        "another: choose another `location`",
+                    )
             rows[key] = row
 
         self.manifest.edit(edit)
@@ -206,7 +214,7 @@ class DirectoryWriter:
         """The catalog first: a dataset mark alone would make the table look detached from us."""
         from reconciler.catalog.lance_write import adopt_dataset
 
-        place = self.place(change.ident)
+        place = self._unmoved(change.ident, context)
         if place.listed:
             self.inventory.save(change.ident[0], change.marks)
         else:
@@ -260,7 +268,15 @@ class DirectoryWriter:
         self.manifest.edit(edit)
 
     def _deregister_root(self, place: Place) -> None:
+        """The marker is a file in the folder, so the folder must be the one that our record speaks of."""
         name = place.ident[0]
+        owner = self.reader.record_marks(place, None)[0].owner
+        if owner is not None and not self.reader.is_made_by(owner, place):
+            raise CatalogError(
+                Code.CONCURRENT_MODIFICATION,
+                f"{self.storage.uri(place.location)} holds other data than the table {name} of {owner}: move it "
+                "away, or adopt it first",
+            )
         if self.storage.is_folder(place.location):
             self.datasets.stats.count("writes")
             self.storage.create(f"{place.location}/{DEREGISTERED}", b"")
@@ -277,7 +293,7 @@ class DirectoryWriter:
     def create_dataset(self, change: CreateDataset, context: WriteContext) -> Written:
         from reconciler.catalog.lance_write import create_dataset
 
-        place = self.place(change.ident)
+        place = self._unmoved(change.ident, context)
         if not self.has_versions(place.location):
             self._check_declared_only(place)
         if place.listed:
@@ -301,7 +317,7 @@ class DirectoryWriter:
     def change_dataset(self, change: DatasetChange, context: WriteContext) -> Written:
         from reconciler.catalog.lance_write import apply_to_dataset
 
-        place = self.place(change.ident)
+        place = self._unmoved(change.ident, context)
         if not self.has_versions(place.location):
             raise CatalogError(
                 Code.INVALID_TABLE_STATE, f"table {dotted(change.ident)} is declared but has no dataset yet"
@@ -310,6 +326,12 @@ class DirectoryWriter:
 
     def has_versions(self, folder: str) -> bool:
         return has_versions(self.storage, folder)
+
+    def _unmoved(self, ident: Ident, context: WriteContext) -> Place:
+        """Where the table is, if that is where its data was read."""
+        place = self.place(ident)
+        context.need_unmoved(ident, self.reader.canonical(place.location))
+        return place
 
     def place(self, ident: Ident) -> Place:
         """Raises TABLE_NOT_FOUND, or why the table cannot be told from another."""

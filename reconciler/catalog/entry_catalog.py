@@ -10,13 +10,22 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from reconciler.catalog.base import DataPlace, Leased, LeaseRecords, WriteContext, Written
+from reconciler.catalog.base import DataPlace, Leased, LeaseRecords, NotRead, WriteContext, Written
 from reconciler.catalog.entries import BrokenEntry, EntryStore, Listed, NamespaceEntry, OtherEntry, TableEntry
 from reconciler.catalog.lance_dataset import Datasets
 from reconciler.catalog.lance_errors import translated
-from reconciler.catalog.locations import Kept, Places, normal, same_place
+from reconciler.catalog.locations import (
+    Kept,
+    OccupiedLocation,
+    Places,
+    Surroundings,
+    canonical,
+    lance_uri,
+    same_location,
+)
 from reconciler.catalog.marks import join, says_more, signed, split, updated
 from reconciler.catalog.stats import Stats
 from reconciler.model import change as c
@@ -78,6 +87,7 @@ class EntryCatalog(Leased):
     def scan(self, scope: Scope) -> Iterator[Observation | Gap | Occupied | Unsupported]:
         """Streams: entries that need no dataset come as they are listed, the others as their datasets are read."""
         missing = set(scope.detail)
+        around = Surroundings(self._options)
         waiting: list[tuple[Ident, Future[Finding]]] = []
         with translated(f"list {self.store.where}"), ThreadPoolExecutor(self._threads) as pool:
             for listed in self.store.walk(scope):
@@ -92,7 +102,7 @@ class EntryCatalog(Leased):
                         missing.discard(listed.ident)
                     yield self._seen(listed)
             for ident in sorted(missing):
-                waiting.append((ident, pool.submit(self._lost, ident, scope)))
+                waiting.append((ident, pool.submit(self._lost, ident, scope, around)))
             yield from _settled(waiting)
 
     def _seen(self, listed: Listed) -> Observation | Gap | Occupied | Unsupported:
@@ -111,12 +121,23 @@ class EntryCatalog(Leased):
     def read(self, keys: Sequence[tuple[Kind, Ident]], scope: Scope) -> Iterator[Observation]:
         with translated(f"read {self.store.where}"):
             if len(keys) == 1:
-                findings = [self._find(keys[0], scope)]
-            else:
-                with ThreadPoolExecutor(self._threads) as pool:
-                    findings = list(pool.map(lambda key: self._find(key, scope), keys))
-            for (kind, ident), finding in zip(keys, findings, strict=True):
-                yield Observation(kind, ident, finding)
+                yield Observation(*keys[0], self._find(keys[0], scope))
+                return
+            failed: dict[tuple[Kind, Ident], CatalogError] = {}
+            with ThreadPoolExecutor(self._threads) as pool:
+                for key, found in zip(keys, pool.map(lambda key: self._tried(key, scope), keys), strict=True):
+                    if isinstance(found, CatalogError):
+                        failed[key] = found
+                    else:
+                        yield Observation(*key, found)
+            if failed:
+                raise NotRead(failed)
+
+    def _tried(self, key: tuple[Kind, Ident], scope: Scope) -> Finding | CatalogError:
+        try:
+            return self._find(key, scope)
+        except CatalogError as error:
+            return error
 
     def _find(self, key: tuple[Kind, Ident], scope: Scope) -> Finding:
         """An object that cannot be read is Unreadable; an answer that may pass (busy, cut off) is raised, so that it
@@ -128,7 +149,7 @@ class EntryCatalog(Leased):
         if isinstance(entry, NamespaceEntry):
             return _namespace_finding(entry)
         if entry is None:
-            return self._lost(ident, scope) if kind == "Table" else Absent()
+            return self._lost(ident, scope, Surroundings(self._options)) if kind == "Table" else Absent()
         return self._table_finding(entry, scope)
 
     def children(self, ident: Ident) -> Sequence[str]:
@@ -138,9 +159,9 @@ class EntryCatalog(Leased):
     def data_place(self, ident: Ident, state: TableState) -> DataPlace:
         with translated(f"read {self.store.where}"):
             entry = self._table(ident)
-        if normal(entry.location) != state.place:
+        if canonical(entry.location) != state.place:
             raise CatalogError(Code.CONCURRENT_MODIFICATION, f"table {dotted(ident)} has moved while it was read")
-        return DataPlace(normal(entry.location), {**self._options, **(entry.storage or {})})
+        return DataPlace(lance_uri(entry.location), {**self._options, **(entry.storage or {})})
 
     @property
     def _threads(self) -> int:
@@ -158,7 +179,7 @@ class EntryCatalog(Leased):
         properties, marks = split(entry.properties)
         location = entry.location
         declared = scope.locations.get(entry.ident) if scope is not None else None
-        if declared is not None and same_place(declared, location):
+        if declared is not None and same_location(declared, location):
             location = declared  # as the manifest writes it: the texts can then be compared
         return TableState(
             location,
@@ -166,7 +187,7 @@ class EntryCatalog(Leased):
             entry.marks if entry.marks is not None else marks,
             dataset,  # type: ignore[arg-type]
             entry.columns,
-            normal(entry.location),
+            canonical(entry.location),
         )
 
     def _dataset(self, entry: TableEntry) -> DatasetState | None:
@@ -181,31 +202,35 @@ class EntryCatalog(Leased):
         options = {**self._options, **entry.storage}
         return Datasets(options, self.stats), Places(options, self._kept)
 
-    def _lost(self, ident: Ident, scope: Scope) -> Finding:
-        """A table that is not in the catalog: is its data?"""
+    def _lost(self, ident: Ident, scope: Scope, around: Surroundings) -> Finding:
+        """A table that is not in the catalog: is its data? And is there room for it?"""
         if ident not in scope.detail and ident not in scope.locations:
             return Absent()
         try:
             location = scope.locations.get(ident) or self.store.last_location(ident)
             if location is None:
                 return Absent()
-            dataset = _opened(self._datasets, self._places, location, dotted(ident), ours=False)
+            checked = self._places.check(location, around)
+            try:
+                dataset = _opened(self._datasets, self._places, location, dotted(ident), ours=False)
+            except OccupiedLocation as error:
+                return Absent(replace(checked, conflict=checked.conflict or error.message))
             if dataset is None:
-                return self._never_made(ident, location)
-            return Detached(location, dataset, self._cut(ident, location, dataset, scope))
+                self._need_never_made(ident, location)
+                return Absent(checked)
+            return Detached(location, dataset, self._cut(ident, location, dataset, scope), checked)
         except CatalogError as error:
             return Unreadable(error.code, error.message)
 
-    def _never_made(self, ident: Ident, location: str) -> Absent:
+    def _need_never_made(self, ident: Ident, location: str) -> None:
         """Unless the record of a cut replacement proves that the table was there. Raises CatalogError."""
         entry = self.store.interrupted(ident)
-        if entry is not None and same_place(entry.location, location):
+        if entry is not None and same_location(entry.location, location):
             self._places.is_declared_only(location, dotted(ident), ours=True)
-        return Absent()
 
     def _cut(self, ident: Ident, location: str, dataset: DatasetState, scope: Scope) -> TableState | None:
         entry = self.store.interrupted(ident)
-        if entry is None or not same_place(entry.location, location):
+        if entry is None or not same_location(entry.location, location):
             return None
         return self._state(entry, dataset, scope)
 
@@ -249,7 +274,7 @@ class EntryCatalog(Leased):
                 return self._create_dataset(change, context)
             case (
                 c.UpdateDataset() | c.AddColumns() | c.AlterColumns() | c.DropColumns() | c.CreateIndex()
-                | c.DropIndex()
+                | c.ReplaceIndex() | c.RefreshIndex() | c.DropIndex()
             ):  # fmt: skip
                 return self._change_dataset(change, context)
         return Written()
@@ -312,7 +337,7 @@ class EntryCatalog(Leased):
         """The catalog first: a dataset mark alone would make the table look detached from us."""
         from reconciler.catalog.lance_write import adopt_dataset
 
-        entry = self._table(change.ident)
+        entry = self._unmoved(change.ident, context)
         datasets, places = self._storage_of(entry)
         dataset = self._dataset(entry)
         if dataset is None:
@@ -325,7 +350,7 @@ class EntryCatalog(Leased):
     def _create_dataset(self, change: c.CreateDataset, context: WriteContext) -> Written:
         from reconciler.catalog.lance_write import create_dataset
 
-        entry = self._table(change.ident)
+        entry = self._unmoved(change.ident, context)
         datasets, places = self._storage_of(entry)
         if not places.has_versions(entry.location):
             places.is_declared_only(entry.location, dotted(change.ident), ours=False)
@@ -334,13 +359,19 @@ class EntryCatalog(Leased):
     def _change_dataset(self, change: DatasetChange, context: WriteContext) -> Written:
         from reconciler.catalog.lance_write import apply_to_dataset
 
-        entry = self._table(change.ident)
+        entry = self._unmoved(change.ident, context)
         datasets, places = self._storage_of(entry)
         if not places.has_versions(entry.location):
             raise CatalogError(
                 Code.INVALID_TABLE_STATE, f"table {dotted(change.ident)} is declared but has no dataset yet"
             )
         return apply_to_dataset(datasets, places.uri(entry.location), change, context)
+
+    def _unmoved(self, ident: Ident, context: WriteContext) -> TableEntry:
+        """The entry, if it still leads to the data that was read."""
+        entry = self._table(ident)
+        context.need_unmoved(ident, canonical(entry.location))
+        return entry
 
     def _namespace(self, ident: Ident) -> NamespaceEntry:
         entry = self.store.namespace(ident)
@@ -380,5 +411,5 @@ def _namespace_finding(entry: NamespaceEntry) -> Finding:
 def _settled(waiting: Sequence[tuple[Ident, Future[Finding]]]) -> Iterator[Observation]:
     for ident, future in waiting:
         finding = future.result()
-        if not isinstance(finding, Absent):
+        if not isinstance(finding, Absent) or finding.checked is not None:
             yield Observation("Table", ident, finding)

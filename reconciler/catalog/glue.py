@@ -11,13 +11,11 @@ from collections.abc import Mapping
 from reconciler.catalog.entry_catalog import EntryCatalog
 from reconciler.catalog.glue_api import GlueApi
 from reconciler.catalog.glue_capabilities import glue_capabilities
-from reconciler.catalog.glue_session import glue_client
+from reconciler.catalog.glue_session import MAX_RETRIES, glue_client
 from reconciler.catalog.glue_store import GlueStore
 from reconciler.catalog.options import STORAGE, flag, number, text, under
 from reconciler.catalog.stats import Stats
 from reconciler.model.errors import CatalogError, Code
-
-_MAX_RETRIES = 3
 
 
 def connect(options: Mapping[str, str]) -> EntryCatalog:
@@ -26,9 +24,9 @@ def connect(options: Mapping[str, str]) -> EntryCatalog:
     if capabilities.problem:
         raise CatalogError(Code.INVALID_INPUT, capabilities.problem)
     stats = Stats()
-    client = glue_client(options, capabilities.max_parallelism)
-    retries = number(options, "max_retries", _MAX_RETRIES)
-    api = GlueApi(client, capabilities.max_parallelism, retries, stats)
+    client, sender = glue_client(options, capabilities.max_parallelism)
+    retries = number(options, "max_retries", MAX_RETRIES)
+    api = GlueApi(client, capabilities.max_parallelism, retries, stats, close_also=sender.close)
     where = f"Glue at {client.meta.endpoint_url}"
     storage = under(options, STORAGE)
     store = GlueStore(api, capabilities, where, storage, text(options, "catalog_id"), flag(options, "catalogs", False))

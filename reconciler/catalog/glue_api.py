@@ -1,4 +1,5 @@
-"""The calls: reads are repeated while their failure may pass, writes are sent once, and the pace follows the service.
+"""The calls: reads are repeated while their failure may pass, writes only when they certainly were not carried out,
+both `max_retries` + 1 times at most (see `http`). The pace follows the service.
 
 botocore's own retries are off. A create that it repeated after a lost answer would come back as "already exists", and
 nobody could tell whose it is; who can re-read the object decides whether a write goes out again.
@@ -12,11 +13,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from reconciler.catalog import glue_errors
-from reconciler.catalog.fence import may_write
+from reconciler.catalog import deadline, glue_errors
+from reconciler.catalog.fence import answered, counting, may_write
 from reconciler.catalog.glue_errors import to_catalog_error
 from reconciler.catalog.glue_session import BrokenAnswer
 from reconciler.catalog.pace import Pace
+from reconciler.catalog.paging import Pages
 from reconciler.catalog.service import unlike
 from reconciler.catalog.stats import Stats
 from reconciler.model.errors import CatalogError, Code
@@ -35,12 +37,14 @@ class GlueApi:
     max_retries: int
     stats: Stats = field(default_factory=Stats)
     sleep: Callable[[float], object] = time.sleep
+    close_also: Callable[[], object] = lambda: None
 
     def __post_init__(self) -> None:
         self._pace = Pace(self.parallel, self.sleep)
 
     def close(self) -> None:
         self.client.close()
+        self.close_also()
 
     def read(
         self, doing: str, call: str, key: str, arguments: Mapping[str, Any], missing: Code, retries: int | None = None
@@ -59,49 +63,58 @@ class GlueApi:
                     raise BrokenAnswer(f"the answer holds no {key}")
                 return answer
             except Exception as error:
-                if attempt > most or not glue_errors.passes(error):
-                    raise self._failed(error, doing, write=False, missing=missing) from error
-                self.sleep(random.uniform(0.0, min(_LONGEST, 0.2 * 2.0 ** (attempt - 1))))
+                if attempt > most or not glue_errors.passes(error) or deadline.is_over():
+                    failed = self._failed(error, doing, write=False, missing=missing)
+                    failed.sendings, failed.spent = attempt, True
+                    raise failed from error
+                self._wait(attempt)
 
     def write(
         self, doing: str, call: str, arguments: Mapping[str, Any], missing: Code, exists: Code = Code.INTERNAL
     ) -> None:
-        """Sent again only when it certainly never left."""
+        """Sent again only when it certainly was not carried out."""
         self.stats.count("writes")
-        attempt = 0
-        while True:
-            attempt += 1
-            may_write()
-            try:
-                self._send(call, arguments)
-                return
-            except Exception as error:
-                if attempt > self.max_retries or not glue_errors.never_sent(error):
-                    raise self._failed(error, doing, write=True, missing=missing, exists=exists) from error
-                self.sleep(random.uniform(0.0, min(_LONGEST, 0.2 * 2.0 ** (attempt - 1))))
+        name = (self.client.meta.endpoint_url, call, doing)
+        with counting():
+            while True:
+                sendings = may_write(name)
+                try:
+                    self._send(call, arguments)
+                    answered(name)
+                    return
+                except Exception as error:
+                    failed = self._failed(error, doing, write=True, missing=missing, exists=exists)
+                    refused = glue_errors.never_sent(error) or failed.code is Code.THROTTLING
+                    last = failed.spent or sendings > self.max_retries or deadline.is_over()
+                    if last or failed.unknown_outcome or not refused:
+                        if refused or failed.unknown_outcome:
+                            failed.sendings = sendings
+                            failed.spent = failed.spent or sendings > self.max_retries
+                        else:
+                            answered(name)
+                        raise failed from error
+                self._wait(sendings)
+
+    def _wait(self, attempt: int) -> None:
+        self.sleep(deadline.allowed(random.uniform(0.0, min(_LONGEST, 0.2 * 2.0 ** (attempt - 1)))))
 
     def pages(
         self, doing: str, call: str, key: str, arguments: Mapping[str, Any], missing: Code, retries: int | None = None
     ) -> Iterator[list[dict[str, Any]]]:
         """Every page to the last one: an empty page that has a token is not the end. Everything on it has a name."""
         name = "FunctionName" if key == "UserDefinedFunctions" else "Name"
+        pages = Pages(doing)
         token: str | None = None
-        seen: set[str] = set()
         while True:
             more = {"NextToken": token} if token else {}
             answer = self.read(doing, call, key, {**arguments, "MaxResults": _PAGE, **more}, missing, retries)
             if any(not isinstance(item, dict) or not isinstance(item.get(name), str) for item in answer[key]):
                 raise CatalogError(Code.INTERNAL, f"{doing}: the answer holds an item of {key} without {name}")
+            pages.new(item[name] for item in answer[key])
             yield answer[key]
-            following = answer.get("NextToken")
-            if following is None or following == "":
+            token = pages.following(answer.get("NextToken"))
+            if token is None:
                 return
-            if not isinstance(following, str):
-                raise CatalogError(Code.INTERNAL, f"{doing}: the answer has a NextToken that is no text")
-            if following in seen:
-                raise CatalogError(Code.INTERNAL, f"{doing}: the service repeats its pages for ever")
-            seen.add(following)
-            token = following
 
     def _failed(self, error: Exception, doing: str, *, write: bool, **means: Code) -> CatalogError:
         """With the address, when what answers there is something else."""
@@ -110,7 +123,7 @@ class GlueApi:
             return failed
         where = unlike(self.client.meta.endpoint_url, "AWS Glue")
         check = "" if failed.retryable else ": check spec.endpoint"  # Then the endpoint is named with all the rest.
-        return CatalogError(failed.code, f"{failed.message}: {where}{check}", unknown_outcome=failed.unknown_outcome)
+        return failed.reworded(f"{failed.message}: {where}{check}")
 
     def _send(self, call: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         with self._pace.turn():

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from reconciler.catalog.glue_session import BrokenAnswer
+from reconciler.catalog.glue_session import BrokenAnswer, RefusedAnswer
+from reconciler.catalog.http_transport import Broken
 from reconciler.catalog.lance_errors import clean
 from reconciler.catalog.service import is_page
 from reconciler.model.errors import CatalogError, Code
@@ -81,6 +82,8 @@ def no_such_operation(error: BaseException | None) -> bool:
 
 def passes(error: BaseException) -> bool:
     """True when a read is worth another try."""
+    if isinstance(error, CatalogError):
+        return error.retryable and not error.spent
     if name_of(error) in _PASSING_NAMES or status_of(error) >= 500:
         return status_of(error) != 501
     return to_catalog_error(error, "", write=False).retryable
@@ -135,7 +138,10 @@ def _from_library(error: BaseException, doing: str, write: bool) -> CatalogError
     from botocore import exceptions as b
     from botocore.parsers import ResponseParserError
 
-    text = clean(str(error)) or type(error).__name__
+    told = error.__cause__ if isinstance(error.__cause__, Broken) else error  # in our own words
+    text = clean(str(told)) or type(error).__name__
+    if isinstance(error, RefusedAnswer):
+        return CatalogError(Code.INTERNAL, f"{doing}: {text}", unknown_outcome=write)
     if isinstance(error, _UNDECODABLE):
         text = "the answer is not complete JSON"
     if isinstance(error, (b.NoCredentialsError, b.PartialCredentialsError, b.CredentialRetrievalError)):

@@ -42,12 +42,18 @@ class GlueLease:
         return None if answer is None else str((answer["Table"].get("Parameters") or {}).get(KEY, ""))
 
     def create(self, number: int, text: str) -> bool:
-        made = unless_missing(lambda: self._created(number, text))
-        if made is not None:
+        """Before the first record there is nothing to hold it: a call that cannot succeed would only be lost."""
+        if number > 1 and (made := unless_missing(lambda: self._created(number, text))) is not None:
             return made
-        database = {**self.catalog, "DatabaseInput": {"Name": OWN, "Description": NOTE}}
-        created(lambda: self._create(f"create database {OWN}", "create_database", database))
+        self._make_database()
         return self._created(number, text)
+
+    def _make_database(self) -> None:
+        """Looks first: in a repeated step, one that is there is not sent again."""
+        doing, named = f"read database {OWN}", {**self.catalog, "Name": OWN}
+        if unless_missing(lambda: self.api.read(doing, "get_database", "Database", named, _MISSING)) is None:
+            database = {**self.catalog, "DatabaseInput": {"Name": OWN, "Description": NOTE}}
+            created(lambda: self._create(f"create database {OWN}", "create_database", database))
 
     def _created(self, number: int, text: str) -> bool:
         arguments = self._arguments(TableInput={"Name": _name(number), "Parameters": {KEY: text}})

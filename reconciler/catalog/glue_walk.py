@@ -15,6 +15,7 @@ from reconciler.catalog.glue_api import GlueApi
 from reconciler.catalog.glue_capabilities import OWN, chains
 from reconciler.catalog.glue_catalogs import ChildCatalogs
 from reconciler.catalog.glue_wire import namespace_entry, table_entry
+from reconciler.catalog.paging import MOST_LEVELS, too_deep
 from reconciler.catalog.spread import spread
 from reconciler.core.globs import matcher
 from reconciler.model.errors import CatalogError, Code
@@ -69,6 +70,9 @@ class Walk:
         except CatalogError as error:
             places = set(names) | ({SOME_CATALOG if chain == ROOT else chain} if self.all_catalogs else set())
             yield from (Gap(place, error.code, error.message) for place in sorted(places))
+            return
+        if found and len(chain) >= MOST_LEVELS:
+            yield too_deep(chain)
             return
         for ident in found:
             if self.all_catalogs or ident in names:

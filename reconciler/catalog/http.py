@@ -1,7 +1,9 @@
 """HTTP for the catalog services: retries of reads, sign-in, and a pace that follows the server.
 
-A read is repeated when its answer may pass (429, 5xx, a cut or truncated answer). A write is sent once: whether it may
-be sent again is decided by whoever can re-read the object. It is repeated here only when it certainly never left.
+A read is repeated when its answer may pass (429, 5xx, a cut or truncated answer). A write is repeated here only when it
+certainly was not carried out (no connection, 429); after anything else its outcome is unknown, and whoever can re-read
+the object decides whether it is sent again. Both are sent `max_retries` + 1 times at most: the sendings of a write are
+counted over the whole step (`fence`), and an error says when they are spent.
 """
 
 from __future__ import annotations
@@ -15,11 +17,12 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 from urllib.parse import quote, urlencode
 
-from reconciler.catalog.fence import may_write
-from reconciler.catalog.http_transport import Answer, Broken, NeverSent, Timeouts, Transport
+from reconciler.catalog import deadline, strict_json
+from reconciler.catalog.fence import answered, counting, may_write
+from reconciler.catalog.http_transport import Answer, Broken, NeverSent, Refused, Timeouts, Transport
 from reconciler.catalog.lance_errors import clean
 from reconciler.catalog.options import HEADER, need_sendable
 from reconciler.catalog.pace import Pace
@@ -28,6 +31,7 @@ from reconciler.catalog.stats import Stats
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.public_url import public_url
 
+T = TypeVar("T")
 _PASSING = frozenset({429, 500, 502, 503, 504})
 _REFUSED = (401, 419)
 """The second is Iceberg's word for a token whose time is over."""
@@ -93,7 +97,7 @@ class Http:
         self._code_of = code_of
         self.stats = stats or Stats()
         self._timeouts = timeouts
-        self._max_retries = max_retries
+        self.max_retries = max_retries
         self._headers = _sendable(headers or {})
         self._auth = auth
         self._verify = verify
@@ -132,29 +136,55 @@ class Http:
         """A write. A 5xx is raised as an unknown outcome, like a connection that broke; other statuses are returned."""
         self.stats.count("writes")
         doing = f"{method} {self._shown(path)}"
-        attempt = 0
-        while True:
-            attempt += 1
-            may_write()
-            try:
-                reply = self._once(method, path, params, headers, json)
-            except NeverSent as error:
-                if attempt > self._max_retries:
-                    raise CatalogError(Code.SERVICE_UNAVAILABLE, f"{doing}: {error}") from error
-                self._sleep(_delay(attempt, None))
-                continue
-            except Broken as error:
-                raise CatalogError(Code.SERVICE_UNAVAILABLE, f"{doing}: {error}", unknown_outcome=True) from error
-            if reply.status >= 500 and reply.status != 501:
-                raise self.error(reply, doing, write=True)
-            if reply.ok and is_page(reply.text):  # Other text is fine: some services answer a write in words.
-                raise CatalogError(
-                    Code.SERVICE_UNAVAILABLE,
-                    f"{doing}: the answer ({reply.status}) is a web page, not an answer of the service: is a login "
-                    "page or a proxy in front of it?",
-                    unknown_outcome=True,
-                )
-            return reply
+        call = (self._address, method, _target(path, params), _encoded(json))
+        with counting():
+            while True:
+                sendings = may_write(call)
+                spent = sendings > self.max_retries
+                try:
+                    reply = self._once(method, path, params, headers, json)
+                except NeverSent as error:
+                    failure = CatalogError(Code.SERVICE_UNAVAILABLE, f"{doing}: {error}")
+                except Broken as error:
+                    failure = CatalogError(Code.SERVICE_UNAVAILABLE, f"{doing}: {error}", unknown_outcome=True)
+                else:
+                    found = self._failed_write(reply, doing)
+                    if found is None:
+                        answered(call)
+                        return reply
+                    failure = found
+                if spent or failure.unknown_outcome or deadline.is_over():
+                    failure.sendings, failure.spent = sendings, spent
+                    raise failure
+                self._sleep(deadline.allowed(_delay(sendings, failure.retry_after)))
+
+    def _failed_write(self, reply: Reply, doing: str) -> CatalogError | None:
+        """None: an answer that the caller understands."""
+        if reply.status == 429 or (reply.status >= 500 and reply.status != 501):
+            return self.error(reply, doing, write=True)
+        if reply.ok and is_page(reply.text):  # Other text is fine: some services answer a write in words.
+            return CatalogError(
+                Code.SERVICE_UNAVAILABLE,
+                f"{doing}: the answer ({reply.status}) is a web page, not an answer of the service: is a login page or "
+                "a proxy in front of it?",
+                unknown_outcome=True,
+            )
+        return None
+
+    def until_done(self, action: Callable[[], T]) -> T:
+        """For several writes of which the step's object shows nothing: nobody would repeat them. `action` looks before
+        it writes, and is run again until it has done what is missing or one of its calls is spent."""
+        uncounted = 0
+        with counting():
+            while True:
+                try:
+                    return action()
+                except CatalogError as error:
+                    uncounted += not error.sendings
+                    passes = error.retryable or error.unknown_outcome
+                    if not passes or error.spent or uncounted > self.max_retries:
+                        raise
+                    self._sleep(deadline.allowed(_delay(error.sendings or uncounted, error.retry_after)))
 
     def _read(
         self,
@@ -177,10 +207,14 @@ class Http:
                 failure = self.error(reply, doing)
                 asked = reply.retry_after
             except (NeverSent, Broken) as error:
-                failure = CatalogError(Code.SERVICE_UNAVAILABLE, f"{doing}: {error}")
-            if attempt > self._max_retries:
+                refused = isinstance(error, Refused)
+                failure = CatalogError(Code.INTERNAL if refused else Code.SERVICE_UNAVAILABLE, f"{doing}: {error}")
+                if refused:
+                    raise failure from None
+            if attempt > self.max_retries or deadline.is_over():
+                failure.sendings, failure.spent = attempt, True
                 raise failure
-            self._sleep(_delay(attempt, asked))
+            self._sleep(deadline.allowed(_delay(attempt, asked)))
 
     def _once(
         self,
@@ -200,13 +234,11 @@ class Http:
     def _exchange(
         self, method: str, path: str, params: Mapping[str, str] | None, headers: Mapping[str, str], json: Any
     ) -> Reply:
-        target = path + (f"?{urlencode(params, quote_via=quote)}" if params else "")
-        body = None
-        if json is not None:
-            body = jsonlib.dumps(json, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+        body = _encoded(json)
+        if body is not None:
             headers = {"content-type": "application/json", **headers}
         with self._pace.turn():
-            answer = self._open().exchange(method, target, headers, body)
+            answer = self._open().exchange(method, _target(path, params), headers, body)
         reply = _reply(answer)
         if reply.status == 429:
             self._pace.slow_down(reply.retry_after)
@@ -256,6 +288,16 @@ def _sendable(headers: Mapping[str, str]) -> dict[str, str]:
     return dict(headers)
 
 
+def _target(path: str, params: Mapping[str, str] | None) -> str:
+    return path + (f"?{urlencode(params, quote_via=quote)}" if params else "")
+
+
+def _encoded(json: Any) -> bytes | None:
+    if json is None:
+        return None
+    return jsonlib.dumps(json, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+
+
 def message_of(reply: Reply) -> str:
     """The server's own words, from the usual places of a JSON error body."""
     body = reply.body
@@ -276,12 +318,13 @@ def _reply(answer: Answer) -> Reply:
     if "json" not in headers.get("content-type", "").lower():
         return Reply(status, headers, None, answer.text)
     try:
-        return Reply(status, headers, jsonlib.loads(content), "")
-    except (ValueError, RecursionError) as error:
+        return Reply(status, headers, strict_json.loads(content), "")
+    except ValueError as error:
         if status >= 400:
             return Reply(status, headers, None, answer.text)
-        why = f": {error}" if isinstance(error, jsonlib.JSONDecodeError) else ""  # The others speak of our insides.
-        raise Broken(f"the answer ({status}) is not complete JSON{why}") from None
+        if isinstance(error, strict_json.Malformed):
+            raise Refused(f"the answer ({status}) is not valid JSON: {error}") from None
+        raise Broken(f"the answer ({status}) is not complete JSON: {error}") from None
 
 
 def _delay(attempt: int, asked: float | None) -> float:

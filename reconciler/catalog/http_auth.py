@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import ssl
 import threading
 import time
 from collections.abc import Callable, Mapping
 from urllib.parse import urlencode, urlsplit
 
-from reconciler.catalog.http_transport import Answer, Broken, NeverSent, Timeouts, Transport
+from reconciler.catalog import deadline, strict_json
+from reconciler.catalog.http_transport import LARGEST_CREDENTIALS, Answer, Broken, NeverSent, Timeouts, Transport
 from reconciler.catalog.known_secrets import learned
 from reconciler.catalog.lance_errors import clean
 from reconciler.catalog.options import is_sendable, need_sendable
@@ -19,6 +19,7 @@ from reconciler.model.public_url import public_url
 _EARLY = 0.2
 """A token is renewed when a fifth of its life is left, so that no request starts with one that is about to end."""
 _NO_EXPIRY = 3600.0
+_LONGEST_TOKEN = 64 * 1024
 _FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
 
@@ -48,7 +49,7 @@ class ClientCredentials:
         credential: str,
         *,
         scope: str | None = None,
-        timeout: float = 30.0,
+        timeouts: Timeouts | None = None,
         max_retries: int = 3,
         verify: ssl.SSLContext | bool = True,
         sleep: Callable[[float], object] = time.sleep,
@@ -57,18 +58,27 @@ class ClientCredentials:
         client, colon, secret = credential.partition(":")
         self._id, self._secret = (client, secret) if colon else ("", client)
         self._scope = scope
-        self._timeout = timeout
+        self._timeouts = timeouts or Timeouts()
         self._max_retries = max_retries
         self._verify = verify
         self._sleep = sleep
         self._lock = threading.Lock()
+        self._failed: tuple[float, CatalogError] | None = None
         self._token = ""
         self._good_until = 0.0
 
     def headers(self) -> Mapping[str, str]:
+        """One asks for a token, and its failure is that of all who waited: they do not ask one after the other."""
+        asked = time.monotonic()
         with self._lock:
+            if self._failed is not None and self._failed[0] >= asked:
+                raise self._failed[1].reworded(self._failed[1].message)
             if time.monotonic() >= self._good_until:
-                self._fetch()
+                try:
+                    self._fetch()
+                except CatalogError as error:
+                    self._failed = (time.monotonic(), error)
+                    raise
             return {"Authorization": f"Bearer {self._token}"}
 
     def renew(self, used: Mapping[str, str]) -> bool:
@@ -84,7 +94,7 @@ class ClientCredentials:
             del form["client_id"]
         if self._scope:
             form["scope"] = self._scope
-        transport = Transport(self._uri, Timeouts(self._timeout, self._timeout), self._verify)
+        transport = Transport(self._uri, self._timeouts, self._verify, largest=LARGEST_CREDENTIALS)
         try:
             self._keep(self._asked(transport, urlencode(form).encode()))
         finally:
@@ -103,18 +113,25 @@ class ClientCredentials:
                 failure = self._refused(answer)
                 if not failure.retryable:
                     raise failure
+            if deadline.is_over():
+                break
             if attempt < self._max_retries:
-                self._sleep(0.2 * 2.0**attempt)
+                self._sleep(deadline.allowed(0.2 * 2.0**attempt))
+        failure.spent = True
         raise failure
 
     def _keep(self, answer: Answer) -> None:
         try:
-            body = json.loads(answer.content)
+            body = strict_json.loads(answer.content)
             token, life = str(body["access_token"]), float(body.get("expires_in") or _NO_EXPIRY)
         except (ValueError, KeyError, TypeError, AttributeError):
             raise CatalogError(
                 Code.UNAUTHENTICATED, f"the answer of {self._shown} holds no access_token: is it a token endpoint?"
             ) from None
+        if len(token) > _LONGEST_TOKEN:
+            raise CatalogError(
+                Code.UNAUTHENTICATED, f"the access_token of {self._shown} is too long for an HTTP header"
+            )
         if not is_sendable(token):
             raise CatalogError(
                 Code.UNAUTHENTICATED,
@@ -127,7 +144,7 @@ class ClientCredentials:
     def _refused(self, answer: Answer) -> CatalogError:
         status = answer.status
         try:
-            body = json.loads(answer.content)
+            body = strict_json.loads(answer.content)
             why = clean(str(body.get("error_description") or body.get("error") or ""))
         except (ValueError, AttributeError):
             why = ""

@@ -65,7 +65,7 @@ def _auth(
         uri,
         credential,
         scope=text(options, "scope") or _SCOPE,
-        timeout=timeouts.read,
+        timeouts=timeouts,
         max_retries=retries,
         verify=verify,
     )

@@ -21,11 +21,11 @@ from reconciler.catalog.iceberg_wire import (
     table_from,
     warehouse_of,
 )
+from reconciler.catalog.paging import Pages
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import Ident, Kind, dotted
 
 _PAGE = "1000"
-_IDLE_PAGES = 10
 _REMEMBERED = 4096
 """Tables whose ETag is kept: enough for the tables of an apply, and no burden in a scan of a hundred thousand."""
 
@@ -62,13 +62,13 @@ class IcebergClient:
         try:
             reply = self.http.get(f"{urlsplit(self.endpoint).path.rstrip('/')}/v1/config", {"warehouse": name})
         except CatalogError as error:
-            raise CatalogError(error.code, f"cannot {doing}: {error.message}", retry_after=error.retry_after) from error
+            raise error.reworded(f"cannot {doing}: {error.message}") from error
         if not reply.ok:
             code = Code.INVALID_INPUT if reply.status in (400, 404) else None
             failure = self.error(reply, doing, code=code)
             if reply.status in (400, 404) and error_type(reply) is not None:
                 hint = "no such warehouse: check spec.endpoint and the warehouse"
-                failure = CatalogError(failure.code, f"{failure.message} ({hint})")
+                failure = failure.reworded(f"{failure.message} ({hint})")
             raise failure
         return warehouse_of(name, self.endpoint, reply.body, self._prefix)
 
@@ -163,30 +163,26 @@ class IcebergClient:
 
 
 class Listing:
-    """One list, page by page. A server that repeats a page's token, or goes on without anything new, is not followed
-    for ever: the listing then cannot be finished, and says so."""
+    """One list, page by page."""
 
     def __init__(self, client: IcebergClient, path: str, query: Mapping[str, str], field: str, ident: Ident) -> None:
         self._client, self._path, self._query, self._field, self._ident = client, path, query, field, ident
-        self._token = ""
-        self._tokens: set[str] = set()
-        self._names: set[str] = set()
-        self._idle = 0
+        self._doing = f"cannot list {path.rsplit('/', 1)[1]} of {dotted(ident)}"
+        self._pages = Pages(self._doing)
+        self._token: str | None = ""
         self.finished = False
 
     def page(self) -> list[str]:
         """The names on the next page that were on none before. Raises CatalogError."""
-        doing = f"list {self._path.rsplit('/', 1)[1]} of {dotted(self._ident)}"
         http = self._client.http
-        reply = http.get(self._path, {**self._query, "pageToken": self._token, "pageSize": _PAGE})
-        body = self._client._body(reply, doing)
+        reply = http.get(self._path, {**self._query, "pageToken": self._token or "", "pageSize": _PAGE})
+        body = self._client._body(reply, self._doing.removeprefix("cannot "))
         items = body.get(self._field)
         if not isinstance(items, list):
-            raise CatalogError(Code.INTERNAL, f"cannot {doing}: the answer holds no {self._field!r}: {http.unlike()}")
-        names = [self._name(item, doing) for item in items]
-        fresh = [n for n in dict.fromkeys(names) if n not in self._names]
-        self._names.update(fresh)
-        self._advance(body.get("next-page-token"), bool(fresh), doing)
+            raise CatalogError(Code.INTERNAL, f"{self._doing}: the answer holds no {self._field!r}: {http.unlike()}")
+        fresh = self._pages.new(self._name(item) for item in items)
+        self._token = self._pages.following(body.get("next-page-token"))
+        self.finished = self._token is None
         return fresh
 
     def all(self) -> list[str]:
@@ -195,20 +191,7 @@ class Listing:
             names += self.page()
         return names
 
-    def _advance(self, token: object, progress: bool, doing: str) -> None:
-        if token is None or token == "":
-            self.finished = True
-            return
-        if not isinstance(token, str):
-            raise CatalogError(Code.INTERNAL, f"cannot {doing}: the answer has a next-page-token that is no text")
-        self._idle = 0 if progress else self._idle + 1
-        if token in self._tokens or self._idle >= _IDLE_PAGES:
-            why = "the server repeats a page token" if token in self._tokens else "page after page holds nothing new"
-            raise CatalogError(Code.INTERNAL, f"cannot {doing}: {why}, the listing does not end")
-        self._token = token
-        self._tokens.add(token)
-
-    def _name(self, item: Any, doing: str) -> str:
+    def _name(self, item: Any) -> str:
         """The last name; the rest must be where we asked."""
         above, name = None, None
         if isinstance(item, Mapping):
@@ -217,7 +200,7 @@ class Listing:
             above, name = item[:-1], item[-1]
         if above != list(self._ident[1:]) or not isinstance(name, str):
             raise CatalogError(
-                Code.INTERNAL, f"cannot {doing}: the answer names {item!r}, which is not directly inside"
+                Code.INTERNAL, f"{self._doing}: the answer names {repr(item)[:80]}, which is not directly inside"
             )
         return name
 

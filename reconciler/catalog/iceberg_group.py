@@ -62,14 +62,10 @@ class GroupCommit:
             return True
         error = mine.error
         if not mine.grouped or error.unknown_outcome or error.code in _PASSING:
-            raise CatalogError(
-                error.code,
-                error.message,
-                unknown_outcome=error.unknown_outcome,
-                landed=error.landed,
-                retry_after=error.retry_after,
-                gave_up=error.gave_up,
-            )
+            failure = error.reworded(error.message)  # Each caller gets one of its own.
+            if mine.grouped:  # The call of the group is spent, not the one that this table makes next.
+                failure.sendings, failure.spent = 0, False
+            raise failure
         return False
 
     def _send(self, mine: _Member) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 from reconciler.catalog import iceberg_wire as wire
 from reconciler.catalog.base import Leased, LeaseRecords
@@ -12,7 +13,7 @@ from reconciler.catalog.iceberg_capabilities import IcebergCapabilities, is_own
 from reconciler.catalog.iceberg_client import IcebergClient, MaybeMissing
 from reconciler.catalog.iceberg_group import Commit, GroupCommit
 from reconciler.catalog.iceberg_lease import IcebergLease
-from reconciler.catalog.iceberg_walk import Crawl, still_listed
+from reconciler.catalog.iceberg_walk import Crawl, names_in, still_listed
 from reconciler.catalog.iceberg_wire import Warehouse
 from reconciler.catalog.remembered_place import RememberedPlaces
 from reconciler.core.globs import matcher
@@ -72,17 +73,19 @@ class IcebergStore(Leased):
         for name in sorted(names):
             try:
                 at = self._client.warehouse(name)
+                found = Crawl(self._client, at, ignored, self._capabilities.max_parallelism).start()
             except CatalogError as error:
                 failures.append(error)
                 if len(failures) == len(names):
                     raise
                 yield Gap((name,), error.code, error.message)
                 continue
-            yield from self._walk_one(at, scope, ignored)
+            yield from wire.unsupported(at)
+            yield from found
+            yield from self._unaddressed(at, scope)
 
-    def _walk_one(self, at: Warehouse, scope: Scope, ignored: Callable[[Ident], bool]) -> Iterator[Listed]:
-        yield from wire.unsupported(at)
-        yield from Crawl(self._client, at, ignored, self._capabilities.max_parallelism).run()
+    def _unaddressed(self, at: Warehouse, scope: Scope) -> Iterator[Listed]:
+        """What the manifests name and this server cannot be asked for."""
         for kind, ident, levels in _declared(scope, at.name):
             try:
                 at.check(levels)
@@ -124,7 +127,7 @@ class IcebergStore(Leased):
         asking again may help."""
         if isinstance(error, MaybeMissing):
             try:
-                if not still_listed(self._client, at, kind, ident):
+                if not still_listed(partial(names_in, self._client, at), kind, ident):
                     return None
             except CatalogError as failure:
                 if failure.code in _RAISED:

@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from reconciler.model.data import DataRecord
+from reconciler.catalog.lance_rows import external_rows, row_state, transactions
+from reconciler.model.data import DataRecord, RowState
 
 CLAIM_KEY = "reconciler.data.claim"
 RECORD_KEY = "reconciler.data"
@@ -57,6 +58,10 @@ def dump_record(record: DataRecord) -> str:
     value: dict[str, Any] = {"digest": record.digest}
     if record.files:
         value["files"] = dict(record.files)
+    if record.purged is not None:
+        value["purged"] = record.purged
+    if record.rows is not None:
+        value["rows"] = {"version": record.rows.version, "digest": record.rows.digest}
     return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 
@@ -64,7 +69,8 @@ def load_record(text: str) -> DataRecord:
     """What cannot be read counts as lost: nothing is concluded from it."""
     try:
         value = json.loads(text)
-        return DataRecord(str(value["digest"]), dict(value.get("files", {})))
+        rows = RowState(int(value["rows"]["version"]), str(value["rows"]["digest"])) if "rows" in value else None
+        return DataRecord(str(value["digest"]), dict(value.get("files", {})), purged=value.get("purged"), rows=rows)
     except (KeyError, TypeError, ValueError):
         return LOST
 
@@ -73,7 +79,45 @@ LOST = DataRecord("", lost=True)
 
 
 def record_of(dataset: Any, notes: Mapping[str, str]) -> DataRecord | None:
-    """None: we never put rows there. The history is read only while a claim is there."""
+    """None: we never put rows there. The history is read only while a claim is there, or when the rows are not those
+    that the record describes."""
+    record = _record(dataset, notes)
+    if record is None or record.lost:
+        return record
+    return replace(record, external=external_rows(dataset, record.rows, is_ours, _fills))
+
+
+def is_ours(properties: Mapping[str, str]) -> bool:
+    """Of a transaction's properties: a step of a plan made it."""
+    return PLAN_PROPERTY in properties and STEP_PROPERTY in properties
+
+
+def _fills(properties: Mapping[str, str]) -> bool:
+    return RECORD_KEY in properties
+
+
+def described(dataset: Any, record: DataRecord) -> DataRecord:
+    """The record for the rows as they are now, if nobody else changed them since it was written. Otherwise it stays: an
+    external change must not become part of it unseen."""
+    return record if record.external is not None else replace(record, rows=row_state(dataset))
+
+
+def renewed_record(dataset: Any) -> dict[str, str]:
+    """The metadata that binds the record to the rows as they are now; empty when it is bound to them, or may not be.
+    To be written after we gave the same rows other files, and before old versions are removed."""
+    notes = dataset.metadata
+    if CLAIM_KEY in notes or RECORD_KEY not in notes:
+        return {}
+    record = record_of(dataset, notes)
+    if record is None or record.lost or record.external is not None:
+        return {}
+    now = row_state(dataset)
+    if record.rows is not None and record.rows.digest == now.digest:
+        return {}
+    return {RECORD_KEY: dump_record(replace(record, rows=now))}
+
+
+def _record(dataset: Any, notes: Mapping[str, str]) -> DataRecord | None:
     folded = load_record(notes[RECORD_KEY]) if RECORD_KEY in notes else None
     if CLAIM_KEY not in notes:
         return folded
@@ -93,7 +137,7 @@ def _landed(dataset: Any, base: int) -> tuple[str | None, bool]:
     wanted = int(dataset.version) - base
     if wanted <= 0:
         return None, True
-    found = dataset.get_transactions(wanted)
+    found = transactions(dataset, wanted)
     for transaction in found:
         properties = transaction.transaction_properties if transaction is not None else None
         if properties and RECORD_KEY in properties:

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any, Final
 
-from reconciler.catalog.lance_data import record_of
+from reconciler.catalog.lance_data import PLAN_PROPERTY, record_of
 from reconciler.catalog.lance_errors import is_missing_dataset, to_catalog_error
-from reconciler.catalog.lance_index import INDEXES_KEY, load_record, read_indexes
+from reconciler.catalog.lance_index import read_indexes, recorded_in
+from reconciler.catalog.lance_remains import LARGEST_VERSION
+from reconciler.catalog.locations import lance_uri
 from reconciler.catalog.stats import Stats
+from reconciler.catalog.storage import VERSIONS
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.state import APPLIED_BY_KEY, APPLIED_KEY, OWNER_KEY, RESERVED_PREFIX, DatasetState
+from reconciler.regular_files import NotRegular, check_regular, kind_of
 
 FILE_VERSION: Final = "2.2"
 """The data file version of what we create: the first that holds every type of the grammar."""
+
+
+_MANIFEST = ".manifest"
+_DIGITS = 20
 
 
 class Datasets:
@@ -40,6 +49,7 @@ class Datasets:
     def open(self, uri: str) -> Any:
         """The latest version. TABLE_NOT_FOUND when there is no dataset: the caller lists before it believes that."""
         self.stats.count("opens")
+        check_versions(uri)
         try:
             return self._open(uri, storage_options=self.storage_options, session=self.session)
         except (KeyboardInterrupt, SystemExit):
@@ -50,6 +60,46 @@ class Datasets:
     def state(self, uri: str) -> DatasetState:
         """Raises CatalogError: TABLE_NOT_FOUND as in `open`, anything else when the dataset cannot be understood."""
         return state_of(self.open(uri), uri)
+
+
+def check_versions(uri: str) -> None:
+    """Of a dataset on a local disk: what lance reads first are regular files within a bound. It would wait for ever for
+    the writer of a pipe, and read a file of any size. One listing and one look; types come with the listing. Raises
+    CatalogError."""
+    folder = lance_uri(uri)
+    if "://" in folder:
+        return
+    folder = f"{folder}/{VERSIONS}"
+    try:
+        with os.scandir(folder) as entries:
+            newest = _newest(entry.name for entry in entries if _is_version(entry))
+        for name in newest:
+            check_regular(f"{folder}/{name}", os.stat(f"{folder}/{name}"), LARGEST_VERSION)
+    except (NotRegular, IsADirectoryError) as error:
+        raise CatalogError(Code.INVALID_TABLE_STATE, f"the dataset {uri} cannot be read: {error}") from error
+    except OSError:
+        return  # No versions, or none that this user may see: lance has the words for that.
+
+
+def _is_version(entry: os.DirEntry[str]) -> bool:
+    if entry.is_file():
+        return entry.name.endswith(_MANIFEST)
+    try:
+        kind = kind_of(os.stat(entry.path).st_mode)
+    except FileNotFoundError:
+        if not entry.is_symlink():
+            return False  # Removed meanwhile.
+        kind = "a link to nothing"
+    raise NotRegular(entry.path, f"it is {kind}, not the file of a version")
+
+
+def _newest(names: Iterable[str]) -> set[str]:
+    """Lance counts versions down from the largest number, in twenty digits; earlier it counted up."""
+    stems = [name[: -len(_MANIFEST)] for name in names]
+    down = [stem for stem in stems if len(stem) == _DIGITS]
+    up = [stem for stem in stems if stem.isdecimal() and len(stem) < _DIGITS]
+    found = {min(down)} if down else set()
+    return {stem + _MANIFEST for stem in found | ({max(up, key=int)} if up else set())}
 
 
 def open_error(error: BaseException, uri: str) -> CatalogError:
@@ -75,22 +125,35 @@ def state_of(dataset: Any, uri: str) -> DatasetState:
         fields, schema_metadata = from_arrow_schema(dataset.schema)
         notes = dataset.metadata
         descriptions = dataset.describe_indices()
+        rows = dataset.count_rows()
         return DatasetState(
             fields=fields,
             schema_metadata=_users(schema_metadata),
             config=_users(dataset.config()),
-            indexes=read_indexes(descriptions, load_record(notes.get(INDEXES_KEY))) if descriptions else (),
+            indexes=read_indexes(dataset, descriptions, recorded_in(dataset), rows) if descriptions else (),
             owner=notes.get(OWNER_KEY),
             applied=load_keys(notes.get(APPLIED_KEY)),
             version=dataset.version,
+            begun_by=begun_by(dataset) if OWNER_KEY not in notes else None,
             data=record_of(dataset, notes),
-            empty=dataset.count_rows() == 0,
+            empty=rows == 0,
+            rows=rows,
             applied_by=notes.get(APPLIED_BY_KEY),
         )
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:
         raise to_catalog_error(error, f"read the dataset {uri}", write=False) from error
+
+
+def begun_by(dataset: Any) -> str | None:
+    """The owner whose run wrote this dataset and was cut before it marked it: version 1, no rows, and a transaction
+    that names a plan of ours. Empty when the transaction does not name the owner, as in earlier releases."""
+    if dataset.version != 1 or dataset.count_rows() != 0:
+        return None
+    written = next(iter(dataset.get_transactions(1)), None)
+    properties = (written.transaction_properties if written is not None else None) or {}
+    return str(properties.get(OWNER_KEY, "")) if PLAN_PROPERTY in properties else None
 
 
 def _users(values: Mapping[str, str]) -> dict[str, str]:

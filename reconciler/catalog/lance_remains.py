@@ -18,6 +18,8 @@ from reconciler.catalog.storage import Storage
 from reconciler.model.errors import CatalogError, Code
 
 COPYING = ".reconciler-migration"
+LARGEST_VERSION = 512 << 20
+"""Bytes of the file of a version; that of a table with a million fragments has a fifth of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +60,22 @@ def shown_as(name: str, manifest: bytes) -> str:
 def is_shown(storage: Storage, begun: Copying) -> bool:
     """The copy that the note speaks of is what the folder shows, or showed first: others may have gone on from it."""
     name = begun.shown.partition(":")[0]
-    manifest = storage.read(f"_versions/{name}") if name else None
+    manifest = storage.read(f"_versions/{name}", LARGEST_VERSION) if name else None
     return manifest is not None and shown_as(name, manifest) == begun.shown
 
 
 def has_versions(storage: Storage, folder: str = "") -> bool:
     """A version that lance calls detached (`d…`) is no version of the table."""
     return any(n.endswith(".manifest") and n[0] != "d" for n in storage.list(_below(folder, "_versions")).files)
+
+
+def dataset_inside(storage: Storage) -> str | None:
+    """The folder of a dataset inside this one's. The branches of a dataset are its own."""
+    for path in storage.list_deep(""):
+        folder, versions, _ = path.partition("/_versions/")
+        if versions and folder.split("/")[0] != "tree":
+            return folder
+    return None
 
 
 def had_versions(storage: Storage, folder: str = "", since: int = 1) -> bool:

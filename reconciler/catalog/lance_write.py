@@ -18,9 +18,23 @@ from reconciler.catalog.arrow_convert import (
 )
 from reconciler.catalog.base import WriteContext, Written
 from reconciler.catalog.fence import may_write
-from reconciler.catalog.lance_dataset import FILE_VERSION, Datasets, dump_keys
+from reconciler.catalog.lance_data import renewed_record
+from reconciler.catalog.lance_dataset import FILE_VERSION, Datasets, begun_by, dump_keys
 from reconciler.catalog.lance_errors import translated
-from reconciler.catalog.lance_index import INDEXES_KEY, create_index, dump_record, load_record
+from reconciler.catalog.lance_index import (
+    INDEXES_KEY,
+    Recorded,
+    build,
+    built_again,
+    built_only_over_rows,
+    dump_record,
+    known_type,
+    last_again,
+    moved_builds,
+    recorded_in,
+    swap,
+    with_build,
+)
 from reconciler.model.change import (
     AddColumns,
     AdoptTable,
@@ -29,17 +43,21 @@ from reconciler.model.change import (
     CreateIndex,
     DropColumns,
     DropIndex,
+    RefreshIndex,
+    ReplaceIndex,
     UpdateDataset,
 )
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.state import APPLIED_BY_KEY, APPLIED_KEY, OWNER_KEY, Index
 
-DatasetChange = UpdateDataset | AddColumns | AlterColumns | DropColumns | CreateIndex | DropIndex
+DatasetChange = (
+    UpdateDataset | AddColumns | AlterColumns | DropColumns | CreateIndex | ReplaceIndex | RefreshIndex | DropIndex
+)
 
 
 def create_dataset(datasets: Datasets, uri: str, change: CreateDataset, context: WriteContext) -> Written:
     """The empty dataset, then config and our notes in one commit. A dataset that is there already is only finished
-    when it is exactly what an interrupted attempt leaves: version 1, no rows, this schema."""
+    when it is exactly what an interrupted attempt of this owner leaves: version 1, no rows, this schema."""
     import lance
 
     schema = to_arrow_schema(change.fields, change.schema_metadata)
@@ -53,14 +71,14 @@ def create_dataset(datasets: Datasets, uri: str, change: CreateDataset, context:
                 mode="create",
                 data_storage_version=FILE_VERSION,
                 storage_options=datasets.storage_options,
-                transaction_properties=_properties(context),
+                transaction_properties={**_properties(context), OWNER_KEY: change.owner},
                 session=datasets.session,
             )
             datasets.stats.count("writes")
         except OSError as error:
             if "already exists" not in str(error):
                 raise
-            dataset = _unfinished(datasets, uri, schema)
+            dataset = _unfinished(datasets, uri, schema, change.owner)
         done = _commit(
             dataset,
             datasets,
@@ -72,9 +90,9 @@ def create_dataset(datasets: Datasets, uri: str, change: CreateDataset, context:
     return Written(None, done.version)
 
 
-def _unfinished(datasets: Datasets, uri: str, schema: Any) -> Any:
+def _unfinished(datasets: Datasets, uri: str, schema: Any, owner: str) -> Any:
     dataset = datasets.open(uri)
-    if dataset.version == 1 and dataset.count_rows() == 0 and _same_schema(dataset.schema, schema):
+    if begun_by(dataset) in ("", owner) and _same_schema(dataset.schema, schema):
         return dataset
     raise CatalogError(Code.TABLE_ALREADY_EXISTS, f"there is a dataset at {uri} already; it is left as it is")
 
@@ -96,10 +114,14 @@ def apply_to_dataset(datasets: Datasets, uri: str, change: DatasetChange, contex
     """Opens the latest version, tags it if asked, makes the change."""
     dataset = datasets.open(uri)
     before = dataset.version
+    ours = (change.owner,) if isinstance(change, UpdateDataset) else ()
+    context.need_mark(dataset.metadata.get(OWNER_KEY), uri, *ours)
     with (
         _no_tag_for_nothing(dataset, context.tag),
         translated(f"{_named(change)} of {uri}", write=True),
     ):
+        columns = isinstance(change, AlterColumns | DropColumns)
+        known = {i.name for i in dataset.describe_indices()} if columns else set()
         keep_version(dataset, context.tag)
         may_write()
         match change:
@@ -108,33 +130,58 @@ def apply_to_dataset(datasets: Datasets, uri: str, change: DatasetChange, contex
             case AddColumns():
                 _add_columns(dataset, change)
             case AlterColumns():
-                dataset.alter_columns(*(_alteration(c) for c in change.columns))
+                dataset = _alter(dataset, datasets, change, context)
             case DropColumns():
                 _need_data_left(dataset, change.paths)
                 dataset.drop_columns(list(change.paths))
             case CreateIndex():
-                if any(i.name == change.index.name for i in dataset.describe_indices()):
+                if _has_index(dataset, change.index.name):
                     raise CatalogError(Code.TABLE_INDEX_ALREADY_EXISTS, f"index {change.index.name} exists already")
-                # The record first: without its index it is not seen, so the index appears complete or not at all.
-                dataset = _note_index(datasets, uri, change.index, context)
-                may_write()
-                create_index(dataset, change.index)
+                dataset = put_index(dataset, datasets, uri, change.index, context)
+            case ReplaceIndex() | RefreshIndex():
+                if not _has_index(dataset, change.index.name):
+                    raise CatalogError(Code.TABLE_INDEX_NOT_FOUND, f"there is no index {change.index.name}")
+                live = built_again(dataset, change.index)
+                again = change.again if isinstance(change, ReplaceIndex) else live or 0
+                # Another run of this replace may have been faster.
+                if isinstance(change, RefreshIndex) or live != change.again:
+                    dataset = put_index(dataset, datasets, uri, change.index, context, again)
             case DropIndex():
-                noted = load_record(dataset.metadata.get(INDEXES_KEY)).get(change.name)
+                noted = recorded_in(dataset).get(change.name)
                 dataset.drop_index(change.name)
                 dataset = _forget_index(datasets, uri, change.name, noted, context)
         datasets.stats.count("writes")
         if isinstance(change, AddColumns | AlterColumns | DropColumns):
-            _sign(datasets, uri, context)
+            _sign(datasets, uri, known, context)
         return Written(before, dataset.latest_version)
 
 
-def _sign(datasets: Datasets, uri: str, context: WriteContext) -> None:
-    """Commits that lance makes of column changes hold no notes, so the run's name follows in one of its own. The change
-    has landed: that it cannot be signed is no failure."""
-    if context.applied_by:
-        with contextlib.suppress(Exception):
-            _commit(datasets.open(uri), datasets, context)
+def _alter(dataset: Any, datasets: Datasets, change: AlterColumns, context: WriteContext) -> Any:
+    if not change.writes_anew:
+        dataset.alter_columns(*(_alteration(c) for c in change.columns))
+        return dataset
+    from reconciler.catalog.lance_cast import merge_of_cast
+
+    return _committed(dataset, datasets, context, merge_of_cast(dataset, change))
+
+
+def _sign(datasets: Datasets, uri: str, known: set[str], context: WriteContext) -> None:
+    """Commits that lance makes of column changes hold no notes: the run's name follows in one of its own, with the
+    record of the rows, which have other files now, and without what we noted of indexes that went with a column. The
+    change has landed: that it cannot be signed is no failure."""
+    with contextlib.suppress(Exception):
+        dataset = datasets.open(uri)
+        notes = {**renewed_record(dataset), **_indexes_left(dataset, known)}
+        if context.applied_by or notes:
+            _commit(dataset, datasets, context, notes=notes)
+
+
+def _indexes_left(dataset: Any, known: set[str]) -> dict[str, str]:
+    """Our record without the indexes of `known` that are gone, where it has any of them."""
+    gone = known - {i.name for i in dataset.describe_indices()} if known else known
+    record = recorded_in(dataset) if gone else {}
+    kept = {name: index for name, index in record.items() if name not in gone}
+    return {INDEXES_KEY: dump_record(kept)} if len(kept) < len(record) else {}
 
 
 def _named(change: DatasetChange) -> str:
@@ -173,8 +220,6 @@ def _no_tag_for_nothing(dataset: Any, tag: str | None) -> Iterator[None]:
 
 def _update(dataset: Any, datasets: Datasets, change: UpdateDataset, context: WriteContext) -> Any:
     notes: dict[str, str | None] = {OWNER_KEY: change.owner, APPLIED_KEY: dump_keys(change.applied)}
-    if change.indexes is not None:
-        notes[INDEXES_KEY] = dump_record(change.indexes)
     ids = field_ids(dataset) if change.fields else {}
     fields = {_only(ids, path, dataset.uri): dict(values) for path, values in change.fields.items() if values}
     return _commit(dataset, datasets, context, dict(change.config), notes, dict(change.schema_metadata), fields)
@@ -184,10 +229,9 @@ def adopt_dataset(datasets: Datasets, uri: str, change: AdoptTable, context: Wri
     """Our notes in the dataset's metadata; no commit when they are there already."""
     dataset = datasets.open(uri)
     before = dataset.version
+    context.need_mark(dataset.metadata.get(OWNER_KEY), uri, change.marks.owner or "")
     notes: dict[str, str | None] = {OWNER_KEY: change.marks.owner, APPLIED_KEY: dump_keys(change.applied)}
     known = dataset.metadata
-    if change.indexes or INDEXES_KEY in known:
-        notes[INDEXES_KEY] = dump_record(change.indexes)
     with translated(f"adopt {uri}", write=True):
         if any(known.get(key) != value for key, value in notes.items()):
             dataset = _commit(dataset, datasets, context, notes=notes)
@@ -204,8 +248,7 @@ def _commit(
     fields: Mapping[int, Mapping[str, str | None]] | None = None,
 ) -> Any:
     """Config, dataset metadata, schema metadata and field metadata in one commit; None removes a key."""
-    from lance import LanceDataset, LanceOperation
-    from lance.dataset import Transaction
+    from lance import LanceOperation
 
     if context.applied_by:
         notes = {**(notes or {}), APPLIED_BY_KEY: context.applied_by}
@@ -216,29 +259,82 @@ def _commit(
         schema_metadata_updates=update(dict(schema)) if schema else None,
         field_metadata_updates={i: update(dict(values)) for i, values in fields.items()} if fields else None,
     )
+    datasets.stats.count("writes")
+    return _committed(dataset, datasets, context, operation)
+
+
+def _committed(dataset: Any, datasets: Datasets, context: WriteContext, operation: Any) -> Any:
+    from lance import LanceDataset
+    from lance.dataset import Transaction
+
     transaction = Transaction(
         read_version=dataset.version, operation=operation, transaction_properties=_properties(context)
     )
-    datasets.stats.count("writes")
     may_write()
     return LanceDataset.commit(dataset, transaction, storage_options=datasets.storage_options)
 
 
-def _note_index(datasets: Datasets, uri: str, index: Index, context: WriteContext) -> Any:
-    dataset = datasets.open(uri)
-    record = {**load_record(dataset.metadata.get(INDEXES_KEY)), index.name: index}
-    return _commit(dataset, datasets, context, notes={INDEXES_KEY: dump_record(record.values())})
+def _has_index(dataset: Any, name: str) -> bool:
+    return any(description.name == name for description in dataset.describe_indices())
 
 
-def _forget_index(datasets: Datasets, uri: str, name: str, noted: Index | None, context: WriteContext) -> Any:
+def put_index(dataset: Any, datasets: Datasets, uri: str, index: Index, context: WriteContext, again: int = 0) -> Any:
+    """Builds the index, records the build, and swaps it in for the one of its name, if there is one. The record comes
+    first: it names a segment that is not live yet, so it says nothing until the swap."""
+    known_type(index)
+    if built_only_over_rows(dataset, index):
+        return _put_over_nothing(dataset, datasets, uri, index)
+    made = build(dataset, index)
+    latest = datasets.open(uri)
+    record = with_build(recorded_in(latest), index, str(made.uuid), dataset.count_rows(), again)
+    _commit(latest, datasets, context, notes={INDEXES_KEY: dump_record(record)})
+    may_write()
+    return swap(dataset, index.name, made, _properties(context), datasets.storage_options)
+
+
+def _put_over_nothing(dataset: Any, datasets: Datasets, uri: str, index: Index) -> Any:
+    """Lance replaces an index in one commit only on the same column. On another one it goes first: it covers no row."""
+    if any(d.name == index.name and [*d.field_names] != [index.column] for d in dataset.describe_indices()):
+        may_write()
+        dataset.drop_index(index.name)
+        dataset = datasets.open(uri)
+    may_write()
+    dataset.create_scalar_index(index.column, index.type.upper(), name=index.name, replace=True, **index.params)
+    return dataset
+
+
+def record_builds(datasets: Datasets, uri: str, builds: Mapping[str, tuple[Index, Sequence[str]]]) -> None:
+    """Of indexes that were built elsewhere, and are live: name -> definition and segments."""
+    if not builds:
+        return
+    with translated(f"record the indexes of {uri}", write=True):
+        dataset = datasets.open(uri)
+        record = recorded_in(dataset)
+        for index, live in builds.values():
+            record = with_build(record, index, live[0], dataset.count_rows(), last_again(record, index))
+        _commit(dataset, datasets, WriteContext(), notes={INDEXES_KEY: dump_record(record)})
+
+
+def carry_over_builds(datasets: Datasets, uri: str, before: Any) -> None:
+    """After a compaction, which gives an index other segments: what is recorded about those of `before` is about the
+    same index."""
+    with translated(f"record the indexes of {uri}", write=True):
+        dataset = datasets.open(uri)
+        record = recorded_in(dataset)
+        moved = moved_builds(record, before, dataset)
+        if moved != record:
+            _commit(dataset, datasets, WriteContext(), notes={INDEXES_KEY: dump_record(moved)})
+
+
+def _forget_index(datasets: Datasets, uri: str, name: str, noted: Recorded | None, context: WriteContext) -> Any:
     """`noted`: of the index that was dropped. Anything else under its name is another run's, which is about to make the
     index anew."""
     dataset = datasets.open(uri)
-    record = load_record(dataset.metadata.get(INDEXES_KEY))
+    record = recorded_in(dataset)
     if noted is None or record.get(name) != noted:
         return dataset
     del record[name]
-    return _commit(dataset, datasets, context, notes={INDEXES_KEY: dump_record(record.values())})
+    return _commit(dataset, datasets, context, notes={INDEXES_KEY: dump_record(record)})
 
 
 def _add_columns(dataset: Any, change: AddColumns) -> None:

@@ -15,6 +15,8 @@ from reconciler.catalog.storage import Storage
 class LeaseFiles:
     storage: Storage
     folder: str
+    wanted: int = 0
+    """How many objects the run is about: a record of a lease is its first write, and shows where it would go."""
 
     @property
     def place(self) -> str:
@@ -22,14 +24,16 @@ class LeaseFiles:
         return uri if "://" in uri else os.path.realpath(uri)
 
     def numbers(self) -> Sequence[int]:
-        return numbers_in(self.storage.list(self.folder).files, after=".json")
+        """Those of folders and of links that lead nowhere too: reading such a record says what is wrong with it."""
+        found = self.storage.list(self.folder)
+        return numbers_in((*found.files, *found.folders), after=".json")
 
     def read(self, number: int) -> str | None:
         data = self.storage.read(self._path(number))
         return None if data is None else data.decode(errors="replace")
 
     def create(self, number: int, text: str) -> bool:
-        self.storage.check()
+        self.storage.check_root(self.wanted)
         return self.storage.create(self._path(number), text.encode())
 
     def drop(self, number: int) -> None:

@@ -4,36 +4,77 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from urllib.parse import unquote
 
 from reconciler.catalog.lance_remains import COPYING, copying, had_versions, has_data, has_versions
-from reconciler.catalog.storage import Storage, open_storage
+from reconciler.catalog.storage import RESERVED, Storage, open_storage
+from reconciler.core.uris import canonical_location, folders_above, is_file_uri, with_store_scheme
 from reconciler.model.errors import CatalogError, Code
+from reconciler.model.observed import LocationCheck
 
-RESERVED = ".lance-reserved"
-"""The mark of a table that is declared and has no data yet, as the directory layout has it. It stays."""
 _REMAINS = frozenset({"_versions", "_transactions", "data", "_indices", "_deletions"})
 Kept = Mapping[str, Callable[[str], bool]]
 """Folders that a service itself makes at a table's location, each with a test for the names of its files there."""
 
 
-def normal(location: str) -> str:
-    """One text for one place: no trailing slash, no `file://`, no `..`, one spelling of S3. A `#` or a `?` belongs to
-    the path: a place has no query, and what stands behind it would else be lost."""
-    if location[:5].lower() == "file:":
-        path = location[5:]
-        if path.startswith("//"):
-            path = "".join(path[2:].partition("/")[1:])
-        return os.path.normpath(unquote(path))
-    if "://" not in location:
-        return os.path.abspath(location)
-    scheme, _, rest = location.partition("://")
-    scheme = {"s3a": "s3", "s3n": "s3"}.get(scheme.lower(), scheme.lower())
-    return f"{scheme}://{rest.rstrip('/')}"
+def lance_uri(location: str) -> str:
+    """The location as lance and our storage take it: a path for local files, else the URI as written, with the scheme
+    that they know."""
+    if is_file_uri(location) or "://" not in location:
+        return _path(location)
+    return with_store_scheme(location)
 
 
-def same_place(one: str, other: str) -> bool:
-    return normal(one) == normal(other)
+def canonical(location: str) -> str:
+    """`canonical_location`, with links resolved where storage has them: on local disks. Two spellings of one dataset
+    give one text."""
+    text = canonical_location(location if "://" in location else _path(location))
+    return text if "://" in text else os.path.realpath(text)
+
+
+def same_location(one: str, other: str) -> bool:
+    return one == other or canonical(one) == canonical(other)
+
+
+def _path(location: str) -> str:
+    """Dots are resolved as text, before any link, as lance does it too."""
+    return canonical_location(location) if is_file_uri(location) else os.path.abspath(location)
+
+
+class OccupiedLocation(CatalogError):
+    """There is no dataset, and no room for one either: somebody's files are there."""
+
+
+class Surroundings:
+    """Is a location inside somebody's dataset? Asked of every folder above it, up to the bucket or the root of the
+    disk; of each folder once, so that many tables in one folder cost what one costs. Remembers: for one look only."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self._options = options
+        self._stores: dict[str, Storage] = {}
+        self._found: dict[str, bool] = {}
+
+    def dataset_around(self, place: str) -> str | None:
+        """The folder of the dataset that a canonical location lies in. Raises CatalogError."""
+        return next((folder for folder in folders_above(place) if self._is_dataset(folder)), None)
+
+    def problem(self, location: str, place: str) -> str | None:
+        around = self.dataset_around(place)
+        if around is None:
+            return None
+        return (
+            f"the location {location} is inside the dataset at {around}: cleaning that up would delete this table's "
+            "files; choose another `location`"
+        )
+
+    def _is_dataset(self, folder: str) -> bool:
+        if folder not in self._found:
+            scheme, separator, rest = folder.rpartition("://")
+            bucket, _, path = rest.partition("/") if separator else ("/", "", folder.strip("/"))
+            root = f"{scheme}{separator}{bucket}"
+            if root not in self._stores:
+                self._stores[root] = open_storage(root, self._options)
+            self._found[folder] = self._stores[root].is_dataset(path)
+        return self._found[folder]
 
 
 class Places:
@@ -45,7 +86,7 @@ class Places:
 
     def uri(self, location: str) -> str:
         """The location as lance takes it."""
-        return normal(location)
+        return lance_uri(location)
 
     def has_versions(self, location: str) -> bool:
         return has_versions(self._open(location))
@@ -62,8 +103,11 @@ class Places:
             return False
         strange = [n for n in (*listing.files, *listing.folders) if not n.startswith(".") and n not in _REMAINS]
         strange = [n for n in strange if n in listing.files or not self._is_kept(storage, n)]
+        if begun is None:  # Only a copy brings folders inside these: anything else is somebody's.
+            remains = [n for n in listing.folders if n in _REMAINS]
+            strange += [f"{n}/{inner}" for n in remains for inner in storage.list(n).folders]
         if strange:
-            raise CatalogError(
+            raise OccupiedLocation(
                 Code.INVALID_TABLE_STATE,
                 f"{location} holds {strange[0]!r} but no Lance dataset: move it away, or correct the table's location",
             )
@@ -83,6 +127,11 @@ class Places:
             )
         return True
 
+    def check(self, location: str, around: Surroundings) -> LocationCheck:
+        """May a table be made or attached here? Raises CatalogError."""
+        place = canonical(location)
+        return LocationCheck(place, around.problem(location, place))
+
     def _is_kept(self, storage: Storage, folder: str) -> bool:
         """The service's own folder, with nothing else in it: what holds more may be somebody's table."""
         if folder not in self._kept:
@@ -100,4 +149,4 @@ class Places:
         storage.prune("")
 
     def _open(self, location: str) -> Storage:
-        return open_storage(normal(location), self._options)
+        return open_storage(lance_uri(location), self._options)

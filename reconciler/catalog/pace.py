@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from reconciler.catalog import deadline
+
 _GROW_AFTER = 20
 _PAUSE = 0.5
 
@@ -34,7 +36,7 @@ class Pace:
             pause = self._not_before - time.monotonic()
         try:
             if pause > 0:
-                self._sleep(pause)
+                self._sleep(deadline.allowed(pause))
             yield
         finally:
             with self._free:

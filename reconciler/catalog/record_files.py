@@ -14,6 +14,7 @@ from reconciler.catalog.storage import Storage
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.state import Marks
 
+SUFFIX = ".json"
 _VERSION = 1
 
 
@@ -24,7 +25,7 @@ class RecordFiles:
 
     def names(self) -> frozenset[str]:
         """Every file, in one listing. Raises when it cannot be known what there is: marks may not be overlooked."""
-        return frozenset(self.storage.list_deep(self.folder))
+        return frozenset(self.storage.list_deep(self.folder, ending=SUFFIX))
 
     def read(self, file: str) -> dict[str, Any] | None:
         data = self.storage.read(self._path(file))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from reconciler.catalog.locations import normal, same_place
+from reconciler.catalog.locations import lance_uri, same_location
 from reconciler.catalog.storage import open_storage
 
 NOTE = ".reconciler-location"
@@ -22,12 +22,12 @@ class RememberedPlaces:
 
     def remember(self, home: str, location: str) -> None:
         """Before the table leaves the catalog. `home` is its place by rule."""
-        storage = open_storage(normal(home), self._options)
-        if not same_place(home, location):
+        storage = open_storage(lance_uri(home), self._options)
+        if not same_location(home, location):
             storage.replace(NOTE, location.encode())
         elif storage.read(NOTE) is not None:
             storage.delete(NOTE)
 
     def recall(self, home: str) -> str:
-        note = open_storage(normal(home), self._options).read(NOTE)
+        note = open_storage(lance_uri(home), self._options).read(NOTE)
         return note.decode() if note else home

@@ -36,7 +36,7 @@ def connect(options: Mapping[str, str]) -> EntryCatalog:
     stats = Stats()
     http = Http(
         base_address(options, "uri"),
-        timeouts=Timeouts(number(options, "connect_timeout", 10_000) / 1000, _read_timeout(options)),
+        timeouts=_timeouts(options),
         max_retries=_retries(options),
         parallel=capabilities.max_parallelism,
         headers=_headers(options),
@@ -52,8 +52,8 @@ def connect(options: Mapping[str, str]) -> EntryCatalog:
     return EntryCatalog(RestStore(RestApi(http, delimiter), capabilities), under(options, STORAGE), stats)
 
 
-def _read_timeout(options: Mapping[str, str]) -> float:
-    return number(options, "read_timeout", 30_000) / 1000
+def _timeouts(options: Mapping[str, str]) -> Timeouts:
+    return Timeouts(number(options, "connect_timeout", 10_000) / 1000, number(options, "read_timeout", 30_000) / 1000)
 
 
 def _retries(options: Mapping[str, str]) -> int:
@@ -83,7 +83,7 @@ def _auth(options: Mapping[str, str]) -> Auth | None:
         address(options, "oauth2_server_uri") if given else base_address(options, "uri") + _TOKEN_PATH,
         credential,
         scope=text(options, "scope"),
-        timeout=_read_timeout(options),
+        timeouts=_timeouts(options),
         max_retries=_retries(options),
         verify=tls(options),
     )

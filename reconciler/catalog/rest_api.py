@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any, Literal
 from urllib.parse import quote
 
 from reconciler.catalog.http import Http, Reply
+from reconciler.catalog.lease_records import created
+from reconciler.catalog.paging import Pages
 from reconciler.catalog.rest_capabilities import DELIMITER
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import Ident, dotted
@@ -41,17 +44,14 @@ class RestApi:
         server) or NAMESPACE_NOT_FOUND: who needs to know asks `namespace`."""
         path = self._path("namespace", ident, "list" if what == "namespace" else "table/list")
         doing = f"list the {what}s of {_shown(ident)}"
-        token, seen = "", set[str]()
+        pages, token = Pages(doing), None
         while True:
             reply = self.http.get(path, {**self._params, **({"page_token": token} if token else {})})
             body = self._body(reply, doing)
-            yield self._names(body, what + "s", doing)
-            token = body.get("page_token") or ""
-            if not isinstance(token, str) or token in seen:
-                raise CatalogError(Code.INTERNAL, f"{doing}: the server gave the same page token twice")
-            if not token:
+            yield pages.new(self._names(body, what + "s", doing))
+            token = pages.following(body.get("page_token"))
+            if token is None:
                 return
-            seen.add(token)
 
     def names(self, ident: Ident, what: What) -> list[str]:
         return sorted({name for page in self.pages(ident, what) for name in page})
@@ -74,6 +74,14 @@ class RestApi:
 
     def create_namespace(self, ident: Ident, properties: Mapping[str, str]) -> None:
         self._send("namespace", ident, "create", {"properties": dict(properties)} if properties else {})
+
+    def make_namespaces(self, ident: Ident, properties: Mapping[str, str]) -> None:
+        """It, and what is missing above it. Looks before each: in a repeated step, one that is there is not sent again,
+        and does not spend the sendings of its call."""
+        for length in range(1, len(ident) + 1):
+            above = ident[:length]
+            if self.namespace(above) is None:
+                created(partial(self.create_namespace, above, properties))
 
     def drop_namespace(self, ident: Ident) -> None:
         """The behaviour is the protocol's default, and said all the same: nothing may ever cascade."""

@@ -19,7 +19,8 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
-from reconciler.catalog.locations import same_place
+from reconciler.catalog.lease_records import NOTE
+from reconciler.catalog.locations import same_location
 from reconciler.catalog.marks import join, split
 from reconciler.catalog.rest_api import RestApi, text_map
 from reconciler.catalog.rest_capabilities import INVENTORY
@@ -50,7 +51,7 @@ class Record:
 
     def owns(self, location: str) -> bool:
         """Whether it makes the table at this location somebody's. A note of where removed data is does not."""
-        return self.marks.owner is not None and self.location is not None and same_place(self.location, location)
+        return self.marks.owner is not None and self.location is not None and same_location(self.location, location)
 
     def applied_to(self, properties: Mapping[str, str], location: str | None = None) -> dict[str, str]:
         """The properties as they are with these marks, if they are of this very object. Protection stays in doubt:
@@ -108,12 +109,19 @@ class Inventory:
         raise CatalogError(Code.CONCURRENT_MODIFICATION, f"a record in {INVENTORY} changes all the time: try again")
 
     def save(self, kind: Kind, ident: Ident, record: Record) -> bool:
-        """False, and nothing is done, when it says so already. The new record is there before the old one goes."""
+        """False, and nothing is done, when it says so already. The new record is there before the old one goes. It
+        looks first, so it is run again until it is done: no read of the object shows whether its record was written."""
+        return self._api.http.until_done(lambda: self._save(kind, ident, record))
+
+    def _save(self, kind: Kind, ident: Ident, record: Record) -> bool:
         key = key_of(kind, ident)
-        numbers = self._names(key[0]).get(key, [])
+        names = self._names(key[0])
+        numbers = names.get(key, [])
         number = max(numbers, default=0)
         if number and self._read(key, number) == record:
             return False
+        if not names:
+            self._api.make_namespaces((INVENTORY, key[0]), {"description": NOTE})
         self._create(key, number + 1, _stored(kind, ident, record))
         self._remove(key, numbers)
         return True
@@ -125,27 +133,10 @@ class Inventory:
             self._remove(key, self._names(key[0]).get(key, []))
 
     def _create(self, key: str, number: int, properties: Mapping[str, str]) -> None:
-        ident = _ident(key, number)
         try:
-            self._api.create_namespace(ident, properties)
+            self._api.create_namespace(_ident(key, number), properties)
         except CatalogError as error:
-            if error.code is Code.NAMESPACE_ALREADY_EXISTS:
-                raise _overtaken() from None
-            if error.code is not Code.NAMESPACE_NOT_FOUND:
-                raise
-            self._create_above(key)
-            try:
-                self._api.create_namespace(ident, properties)
-            except CatalogError as again:
-                raise _overtaken() if again.code is Code.NAMESPACE_ALREADY_EXISTS else again from None
-
-    def _create_above(self, key: str) -> None:
-        for ident in ((INVENTORY,), (INVENTORY, key[0])):
-            try:
-                self._api.create_namespace(ident, {"description": "Notes of the reconciler. Do not change."})
-            except CatalogError as error:
-                if error.code is not Code.NAMESPACE_ALREADY_EXISTS:  # somebody else was quicker
-                    raise
+            raise _overtaken() if error.code is Code.NAMESPACE_ALREADY_EXISTS else error from None
 
     def _remove(self, key: str, numbers: list[int]) -> None:
         for number in numbers:

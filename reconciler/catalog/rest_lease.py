@@ -29,11 +29,10 @@ class RestLease:
         return None if properties is None else properties.get(KEY, "")
 
     def create(self, number: int, text: str) -> bool:
-        made = unless_missing(lambda: self._created(_ident(number), {KEY: text}))
-        if made is not None:
+        """Before the first record there is nothing to hold it: a call that cannot succeed would only be lost."""
+        if number > 1 and (made := unless_missing(lambda: self._created(_ident(number), {KEY: text}))) is not None:
             return made
-        for above in (_ABOVE[:1], _ABOVE):
-            self._created(above, {"description": NOTE})
+        self.api.make_namespaces(_ABOVE, {"description": NOTE})
         return self._created(_ident(number), {KEY: text})
 
     def _created(self, ident: Ident, properties: dict[str, str]) -> bool:

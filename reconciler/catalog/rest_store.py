@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from reconciler.catalog.base import Leased, LeaseRecords
 from reconciler.catalog.entries import BrokenEntry, Listed, NamespaceEntry, TableEntry
-from reconciler.catalog.locations import normal, same_place
+from reconciler.catalog.locations import lance_uri, same_location
 from reconciler.catalog.marks import split
 from reconciler.catalog.rest_api import RestApi
 from reconciler.catalog.rest_capabilities import INVENTORY, RestCapabilities
@@ -125,10 +125,10 @@ class RestStore(Leased):
             except CatalogError as error:
                 if error.code is not Code.INVALID_INPUT:
                     raise
-        self._api.register(ident, posixpath.basename(normal(location)), properties)
+        self._api.register(ident, posixpath.basename(lance_uri(location)), properties)
         self._relative_only = True
         shown = self._shown_location(ident)
-        if shown is not None and not same_place(shown, location):
+        if shown is not None and not same_location(shown, location):
             self._api.deregister(ident)
             raise CatalogError(
                 Code.INVALID_INPUT,
@@ -173,20 +173,27 @@ class RestStore(Leased):
             self._disown(entry.ident, entry.location)
             self._api.deregister(entry.ident)
             return
-        self._api.deregister(entry.ident)
+        self._deregister(entry.ident)
         try:
             self._disown(entry.ident, entry.location)
         except CatalogError as error:
             error.unknown_outcome = True  # The entry has gone.
             raise
 
-    def _disown(self, ident: Ident, location: str) -> None:
-        """Saving looks first, so a second try after a lost answer does nothing twice."""
-        record = Record(Marks(), location)
+    def _deregister(self, ident: Ident) -> None:
+        """A lost answer is re-read here: the step ends once the entry is gone, and what follows would be left out."""
         try:
-            self._inventory.save("Table", ident, record)
-        except CatalogError:
-            self._inventory.save("Table", ident, record)
+            self._api.deregister(ident)
+        except CatalogError as error:
+            if not error.unknown_outcome:
+                raise
+            with contextlib.suppress(CatalogError):
+                if self._api.table(ident) is None:
+                    return
+            raise
+
+    def _disown(self, ident: Ident, location: str) -> None:
+        self._inventory.save("Table", ident, Record(Marks(), location))
 
 
 def _marks_only(ident: Ident, before: Mapping[str, str], after: Mapping[str, str]) -> Marks:

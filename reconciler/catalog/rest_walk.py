@@ -13,6 +13,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
 from reconciler.catalog.entries import BrokenEntry, Listed, OtherEntry
+from reconciler.catalog.paging import MOST_LEVELS, too_deep
 from reconciler.catalog.rest_api import RestApi, What
 from reconciler.catalog.rest_capabilities import DELIMITER, INVENTORY, RestCapabilities
 from reconciler.catalog.rest_entries import broken, namespace_entry, table_entry
@@ -99,6 +100,9 @@ class Walk:
             found.append(Gap(ident, error.code, error.message))
         if ident == ROOT and kind == "Namespace":
             names.discard(INVENTORY)
+        if names and kind == "Namespace" and len(ident) >= MOST_LEVELS:
+            found.append(too_deep(ident))
+            return []
         return [(*ident, name) for name in sorted(names) if self._wanted(kind, (*ident, name), found)]
 
     def _wanted(self, kind: Kind, ident: Ident, found: list[Listed]) -> bool:

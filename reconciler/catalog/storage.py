@@ -11,9 +11,16 @@ import posixpath
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote
 
+from reconciler.core.uris import canonical_location, contains, is_file_uri
 from reconciler.model.errors import CatalogError, Code
+
+LARGEST_RECORD = 16 << 20
+"""Bytes of a record of ours, with ample room."""
+VERSIONS = "_versions"
+RESERVED = ".lance-reserved"
+"""The mark of a table that was declared, as the directory layout has it. It stays when data is written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +52,9 @@ class Storage(Protocol):
         """The folder as plans write it. When the root was given relative to the working directory, so is this: a plan
         that is saved in one checkout holds in every other one. `relative` reads it back."""
 
+    def canonical(self, path: str) -> str:
+        """The folder's one text for comparing, with links resolved: what `locations.canonical` says of its `uri`."""
+
     def relative(self, location: str) -> str | None:
         """A location as written (relative, absolute, URI) as a path below the root; None when it is outside."""
 
@@ -54,20 +64,38 @@ class Storage(Protocol):
     def check_open(self, path: str) -> None:
         """Raises when the dataset in this folder may not be read: lance would go on trying for seconds."""
 
+    def check_files(self, path: str) -> None:
+        """Raises when something in this folder is no regular file: lance would wait for the writer of a pipe."""
+
     def check(self) -> None:
         """Raises when the root cannot be read. A root that is not there yet is fine if its parent can be read."""
 
+    def check_root(self, wanted: int = 0) -> None:
+        """As `check`, for the root of a catalog: it is still the folder that it was, and no mount point whose disk is
+        not there. `wanted`: how many objects are looked for. Raises CatalogError; what was read since the last check
+        then says nothing."""
+
     def list(self, path: str = "") -> Listing: ...
 
-    def is_folder(self, path: str) -> bool: ...
+    def subfolders(self, path: str) -> tuple[tuple[str, ...], bool]:
+        """As far as a bounded look goes: the folders directly inside, and whether these are all."""
 
-    def list_deep(self, path: str) -> tuple[str, ...]:
-        """Every file below, as paths below `path`."""
+    def is_folder(self, path: str) -> bool:
+        """False when there is nothing. Raises for a file in the place of a folder."""
+
+    def is_dataset(self, path: str) -> bool:
+        """Is this the folder of a Lance dataset, or of a table that is declared only? Asked of the folders above a
+        location: in a bucket, one that may not be listed counts as none, because rights often begin at a prefix."""
+
+    def list_deep(self, path: str, ending: str | None = None) -> tuple[str, ...]:
+        """Every file below, as paths below `path`. With an `ending`, also the folders that are named so: they are in
+        the place of a file."""
 
     def having(self, folders: Iterable[str], name: str) -> frozenset[str]:
         """Those folders that hold a file of that name."""
 
-    def read(self, path: str) -> bytes | None: ...
+    def read(self, path: str, most: int = LARGEST_RECORD) -> bytes | None:
+        """Regular files only. A larger one is an error."""
 
     def create(self, path: str, data: bytes) -> bool:
         """Atomic; False when it is there already."""
@@ -92,7 +120,7 @@ def inside(path: str) -> str | None:
 
 def shown_root(root: str) -> str | None:
     """How a root that is relative to the working directory starts the locations of its plans; None for any other."""
-    if "://" in root or root.startswith(("/", "file:")):
+    if "://" in root or root.startswith("/") or is_file_uri(root):
         return None
     normal = posixpath.normpath(root)
     return normal if normal.split("/")[0] in (".", "..") else f"./{normal}"
@@ -106,45 +134,29 @@ def below_shown_root(root: str, location: str) -> str | None:
 
 
 def relative_to(root: str, location: str) -> str | None:
-    """A location as written (relative, absolute, URI) as a path below `root`; None when it is outside. Pure."""
+    """A location as written (relative, absolute, URI) as a path below `root`; None when it is outside. Lexical."""
     below = below_shown_root(root, location)
     if below is not None:
         return below
-    if "://" not in root or root.startswith("file:"):
-        return _relative_to_folder(root, location)
-    if "://" not in location:
-        return None if location.startswith("/") else inside(location)
-    here, there = urlsplit(root), urlsplit(location)
-    if (here.scheme, here.netloc) != (there.scheme, there.netloc):
-        return None
-    above, path = unquote(here.path).strip("/"), unquote(there.path).strip("/")
-    if not above:
-        return inside(path)
-    return inside(path[len(above) + 1 :]) if path.startswith(above + "/") else None
-
-
-def _relative_to_folder(root: str, location: str) -> str | None:
-    if root.startswith("file:"):
-        root = unquote(urlsplit(root).path)
-    if location.startswith("file:"):
-        location = unquote(urlsplit(location).path)
-    elif "://" in location:
-        return None
-    if not os.path.isabs(location):
+    if not ("://" in location or location.startswith("/") or is_file_uri(location)):
         return inside(location)
-    normal, above = os.path.normpath(location), os.path.abspath(root).rstrip("/") + "/"
-    return inside(normal[len(above) :]) if normal.startswith(above) else None
+    here, there = canonical_location(absolute(root)), canonical_location(location)
+    return inside(there[len(here.rstrip("/")) + 1 :]) if contains(here, there) else None
+
+
+def absolute(root: str) -> str:
+    """A path that is relative to the working directory, in full; anything else as written."""
+    return root if "://" in root or is_file_uri(root) else os.path.abspath(root)
 
 
 def open_storage(path: str, options: Mapping[str, str]) -> Storage:
     """`options` are the `storage.*` settings without the prefix. A relative path counts from the working directory."""
     if not path:
         raise CatalogError(Code.INVALID_INPUT, "spec.path is empty: give the catalog's root folder or URI")
-    scheme = urlsplit(path).scheme if "://" in path else ""
-    if scheme in ("", "file"):
+    if "://" not in path or is_file_uri(path):
         from reconciler.catalog.storage_local import LocalStorage
 
-        return LocalStorage(unquote(urlsplit(path).path) if scheme else path)
+        return LocalStorage(canonical_location(path) if is_file_uri(path) else path)
     from reconciler.catalog.storage_objects import ObjectStorage
 
     return ObjectStorage(path, options)

@@ -5,18 +5,32 @@ from __future__ import annotations
 import errno
 import os
 import posixpath
-import stat
 import uuid
 from collections.abc import Iterable
 from contextlib import suppress
+from functools import cached_property
 
 from reconciler.catalog.fence import may_write
 from reconciler.catalog.lance_errors import translated
-from reconciler.catalog.storage import Listing, below_shown_root, inside, relative_to, shown_root
+from reconciler.catalog.mounts import refuse_missing, refuse_mount_point
+from reconciler.catalog.storage import (
+    LARGEST_RECORD,
+    RESERVED,
+    VERSIONS,
+    Listing,
+    below_shown_root,
+    inside,
+    relative_to,
+    shown_root,
+)
 from reconciler.model.errors import CatalogError, Code
+from reconciler.regular_files import NotRegular, check_regular, kind_of, read_regular
 
 _CLOSED = (errno.EACCES, errno.ELOOP)
 _NOT_MOVED = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR, errno.EPERM, errno.EXDEV, errno.ENOTSUP, errno.ENOSYS)
+
+_MOST_ENTRIES = 10_000
+"""Of a search in a folder that may hold anything."""
 
 
 class LocalStorage:
@@ -24,6 +38,8 @@ class LocalStorage:
         self._given = path
         self._path = os.path.abspath(path)
         self._shown = shown_root(path) or self._path
+        self._seen: tuple[int, int] | None = None
+        """Device and number of the root, once it was looked at."""
 
     @property
     def root(self) -> str:
@@ -43,13 +59,20 @@ class LocalStorage:
     def shown(self, path: str) -> str:
         return f"{self._shown}/{path}"
 
+    def canonical(self, path: str) -> str:
+        return f"{self._real}/{path}" if self._plain(path) else os.path.realpath(self.uri(path))
+
+    @cached_property
+    def _real(self) -> str:
+        return os.path.realpath(self._path).rstrip("/")
+
     def relative(self, location: str) -> str | None:
         return below_shown_root(self._given, location) or relative_to(self._path, location)
 
     def resolved(self, path: str) -> str | None:
         if self._plain(path):
             return path  # as nearly always: no need to look at the folders above the root as well
-        root = os.path.realpath(self._path).rstrip("/") + "/"
+        root = f"{self._real}/"
         real = os.path.realpath(self.uri(path))
         return inside(real[len(root) :]) if real.startswith(root) else None
 
@@ -72,6 +95,12 @@ class LocalStorage:
             if not _readable(versions):  # asked again: it may have been made between the two questions
                 raise PermissionError(errno.EACCES, "permission denied")
 
+    def check_files(self, path: str) -> None:
+        with translated(f"read {self.uri(path)}"), suppress(FileNotFoundError), os.scandir(self.uri(path)) as entries:
+            for entry in entries:
+                if not entry.is_file() and os.path.lexists(entry.path):
+                    raise NotRegular(entry.path, "it is not a regular file")
+
     def check(self) -> None:
         with translated(f"read {self._path}"):
             try:
@@ -83,6 +112,35 @@ class LocalStorage:
                 raise CatalogError(
                     Code.INVALID_INPUT, f"{self._path} is not a folder: spec.path must name the catalog's root folder"
                 ) from None
+
+    def check_root(self, wanted: int = 0) -> None:
+        """A disk that is unmounted leaves its mount point: a folder without tables, which reads as an empty lake. See
+        `mounts`. A root that changes during a run is an error too."""
+        self.check()
+        with translated(f"read {self._path}"):
+            try:
+                status = os.stat(self._path)
+                found = (status.st_dev, status.st_ino)
+                if found == self._seen:
+                    return
+                with os.scandir(self._path) as entries:
+                    empty = not any(map(_is_folder, entries))
+            except FileNotFoundError:
+                if self._seen is not None:
+                    raise self._changed("it is gone") from None
+                refuse_missing(self._path, wanted)
+                return
+        if self._seen is not None and (empty or found[0] != self._seen[0]):
+            raise self._changed("another folder is in its place")
+        if empty and wanted:
+            refuse_mount_point(self._path, wanted)
+        self._seen = None if empty else found
+
+    def _changed(self, how: str) -> CatalogError:
+        return CatalogError(
+            Code.INTERNAL,
+            f"the root {self._path} was there when this run began, and now {how}: mount the disk again, then run again",
+        )
 
     def _check_parent(self) -> None:
         above = os.path.dirname(self._path)
@@ -117,23 +175,51 @@ class LocalStorage:
                 return Listing()
         return Listing(tuple(folders), tuple(files))
 
+    def subfolders(self, path: str) -> tuple[tuple[str, ...], bool]:
+        found: list[str] = []
+        with translated(f"list {self.uri(path)}"), os.scandir(self.uri(path)) as entries:
+            for number, entry in enumerate(entries):
+                if number >= _MOST_ENTRIES:
+                    return tuple(found), False
+                if _is_folder(entry):
+                    found.append(entry.name)
+        return tuple(found), True
+
     def is_folder(self, path: str) -> bool:
         where = self.uri(path)
         with translated(f"read {where}"):
             try:
-                return stat.S_ISDIR(os.stat(where).st_mode)
+                kind = kind_of(os.stat(where).st_mode) or "a regular file"
             except FileNotFoundError:
                 self._refuse_dangling(path)
                 return False
+            if kind != "a folder":
+                raise NotRegular(where, f"it is {kind}, not the folder of a table: move it away")
+            return True
 
-    def list_deep(self, path: str) -> tuple[str, ...]:
+    def is_dataset(self, path: str) -> bool:
+        where = self.uri(path)
+        with translated(f"read {where}"):
+            if os.path.lexists(f"{where}/{RESERVED}"):
+                return True
+            try:
+                with os.scandir(f"{where}/{VERSIONS}") as entries:
+                    return next(entries, None) is not None
+            except (FileNotFoundError, NotADirectoryError):
+                return False
+            except PermissionError:
+                return os.path.isdir(f"{where}/{VERSIONS}")  # It is there, and not for us to look into.
+
+    def list_deep(self, path: str, ending: str | None = None) -> tuple[str, ...]:
         found: list[str] = []
         pending = [""]
         while pending:
             at = pending.pop()
             listing = self.list(posixpath.join(path, at))
             found.extend(posixpath.join(at, name) for name in listing.files)
-            pending.extend(posixpath.join(at, name) for name in listing.folders)
+            for name in listing.folders:
+                is_file = ending is not None and name.endswith(ending)
+                (found if is_file else pending).append(posixpath.join(at, name))
         return tuple(found)
 
     def having(self, folders: Iterable[str], name: str) -> frozenset[str]:
@@ -141,8 +227,10 @@ class LocalStorage:
         with translated(f"list {root}"):
             for folder in folders:
                 try:
-                    os.stat(f"{root}/{folder}/{name}")
+                    status = os.stat(f"{root}/{folder}/{name}")
+                    check_regular(f"{root}/{folder}/{name}", status, status.st_size)
                 except FileNotFoundError:
+                    _refuse_dangling_link(f"{root}/{folder}/{name}")
                     continue
                 except OSError as error:
                     if error.errno in _CLOSED:
@@ -151,12 +239,11 @@ class LocalStorage:
                 found.append(folder)
         return frozenset(found)
 
-    def read(self, path: str) -> bytes | None:
+    def read(self, path: str, most: int = LARGEST_RECORD) -> bytes | None:
         where = self.uri(path)
         with translated(f"read {where}"):
             try:
-                with open(where, "rb") as file:
-                    return file.read()
+                return read_regular(where, most)
             except FileNotFoundError:
                 self._refuse_dangling(path)
                 return None

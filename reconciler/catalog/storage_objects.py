@@ -11,7 +11,8 @@ from typing import Any
 
 from reconciler.catalog.fence import may_write
 from reconciler.catalog.lance_errors import translated
-from reconciler.catalog.storage import Listing, escape, inside, relative_to
+from reconciler.catalog.storage import LARGEST_RECORD, RESERVED, VERSIONS, Listing, escape, inside, relative_to
+from reconciler.core.uris import canonical_location
 from reconciler.model.errors import CatalogError, Code
 
 _CLIENT_OPTIONS = frozenset({
@@ -22,6 +23,9 @@ _CLIENT_OPTIONS = frozenset({
 })  # fmt: skip
 _UNKNOWN_KEY = re.compile(r"key: '([^']*)'")
 _RETRIES = 3
+_PAGE = 1000
+_MOST_PAGES = 5
+"""Of a search in a folder that may hold anything."""
 _THREADS = 16
 _NOWHERE = "__reconciler/nowhere"
 
@@ -51,6 +55,10 @@ class ObjectStorage:
     def shown(self, path: str) -> str:
         return self.uri(path)
 
+    def canonical(self, path: str) -> str:
+        root = canonical_location(self._url)
+        return f"{root}/{path}" if path else root
+
     def relative(self, location: str) -> str | None:
         return relative_to(self._url, location)
 
@@ -60,6 +68,9 @@ class ObjectStorage:
 
     def check_open(self, path: str) -> None:
         """Would cost a request; and rights rarely end at a table here."""
+
+    def check_files(self, path: str) -> None:
+        """A bucket has nothing else."""
 
     def check(self) -> None:
         """Asks once for an object that nobody has. lance would go on listing a missing bucket, or an endpoint that
@@ -85,6 +96,10 @@ class ObjectStorage:
                 )
         self._reached = True
 
+    def check_root(self, wanted: int = 0) -> None:
+        """A bucket is not mounted."""
+        self.check()
+
     def list(self, path: str = "") -> Listing:
         import obstore
 
@@ -95,11 +110,44 @@ class ObjectStorage:
             tuple(posixpath.basename(o["path"]) for o in result["objects"]),
         )
 
+    def subfolders(self, path: str) -> tuple[tuple[str, ...], bool]:
+        """Page by page, and past each folder in one step: the objects in it are not listed."""
+        import obstore
+
+        below = f"{path}/" if path else ""
+        found: dict[str, None] = {}
+        offset: str | None = None
+        for _ in range(_MOST_PAGES):
+            with translated(f"list {self.uri(path)}"):
+                page = next(iter(obstore.list(self._store, path or None, offset=offset, chunk_size=_PAGE)), [])
+            names = [o["path"][len(below) :] for o in page]
+            found.update(dict.fromkeys(name.partition("/")[0] for name in names if "/" in name))
+            if len(page) < _PAGE:
+                return tuple(found), True
+            folder, inside, _ = names[-1].partition("/")
+            offset = f"{below}{folder}0" if inside else f"{below}{names[-1]}"  # `0` comes right after `/`.
+        return tuple(found), False
+
     def is_folder(self, path: str) -> bool:
         listing = self.list(path)
         return bool(listing.folders or listing.files)
 
-    def list_deep(self, path: str) -> tuple[str, ...]:
+    def is_dataset(self, path: str) -> bool:
+        import obstore
+
+        below = f"{path}/" if path else ""
+        try:
+            with translated(f"list {self.uri(path)}"):
+                if any(obstore.list(self._store, f"{below}{VERSIONS}", chunk_size=1)):
+                    return True
+            return self._exists(f"{below}{RESERVED}")
+        except CatalogError as error:
+            if error.code is Code.PERMISSION_DENIED:
+                return False
+            raise
+
+    def list_deep(self, path: str, ending: str | None = None) -> tuple[str, ...]:
+        """A bucket has no folders, so that none can be in the place of a file."""
         import obstore
 
         skip = len(path) + 1 if path else 0
@@ -125,12 +173,15 @@ class ObjectStorage:
                 return False
         return True
 
-    def read(self, path: str) -> bytes | None:
+    def read(self, path: str, most: int = LARGEST_RECORD) -> bytes | None:
         import obstore
 
         with translated(f"read {self.uri(path)}"):
             try:
-                return bytes(obstore.get(self._store, path).bytes())
+                found = obstore.get(self._store, path)
+                if found.meta["size"] > most:
+                    raise ValueError(f"it has {found.meta['size']} bytes, and more than {most} are not read")
+                return bytes(found.bytes())
             except FileNotFoundError as error:
                 self._refuse_missing_bucket(error)
                 return None

@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from reconciler.catalog.http import Http, Reply, message_of
+from reconciler.catalog.paging import Pages
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import Ident, Kind
 
@@ -52,6 +53,10 @@ class UnityClient:
     def where(self) -> str:
         return self._http.base
 
+    @property
+    def max_retries(self) -> int:
+        return self._http.max_retries
+
     def close(self) -> None:
         self._http.close()
 
@@ -91,9 +96,8 @@ class UnityClient:
         """Until there is no token: with authorization on, a page may be empty and not the last. `max_results=0` is the
         longest page that the server has. Every page names its list, also an empty one, and everything in it has a
         name: an answer without them says nothing, least of all that nothing is there."""
-        seen: set[str] = set()
-        token: Any = ""
         doing = f"GET {path} of {'.'.join(params.values())}"
+        pages, token = Pages(doing), None
         while True:
             asked = {**params, "max_results": "0", **({"page_token": token} if token else {})}
             reply = self._http.get(path, asked)
@@ -108,15 +112,11 @@ class UnityClient:
             for item in page:
                 if not isinstance(item, dict) or not isinstance(item.get("name"), str):
                     raise CatalogError(Code.INTERNAL, f"{doing}: the answer holds one of {key} without a name")
+            pages.new(item["name"] for item in page)
             yield page
-            token = body.get("next_page_token")
-            if token is None or token == "":
+            token = pages.following(body.get("next_page_token"))
+            if token is None:
                 return
-            if not isinstance(token, str):
-                raise CatalogError(Code.INTERNAL, f"{doing}: the answer has a next_page_token that is no text")
-            if token in seen:
-                raise CatalogError(Code.INTERNAL, f"{doing}: the server gives the page {token!r} again and again")
-            seen.add(token)
 
     # writes
 

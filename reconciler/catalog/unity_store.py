@@ -20,7 +20,8 @@ from dataclasses import replace
 
 from reconciler.catalog.base import Leased, LeaseRecords
 from reconciler.catalog.entries import BrokenEntry, Listed, NamespaceEntry, TableEntry
-from reconciler.catalog.locations import same_place
+from reconciler.catalog.fence import counting
+from reconciler.catalog.locations import same_location
 from reconciler.catalog.marks import split
 from reconciler.catalog.unity_capabilities import LIMIT, UnityCapabilities
 from reconciler.catalog.unity_client import KINDS, UnityClient, Wire
@@ -43,9 +44,8 @@ from reconciler.model.observed import Scope
 from reconciler.model.state import Column, Marks
 
 _MOMENT = (0.05, 0.1, 0.2)
-_AGAIN = (0.2, 0.4, 0.8, 1.6)
+_FIRST, _LONGEST = 0.2, 10.0
 """Seconds between the tries to make the new entry, when the old one is removed already."""
-_LONGEST = 10.0
 
 
 class UnityStore(Leased):
@@ -214,14 +214,10 @@ class UnityStore(Leased):
     ) -> None:
         """Ends a replacement that was cut. For a table somewhere else the record says nothing."""
         body = table_body(ident, location, properties, columns)
-        if same_place(str(cut.get("storage_location")), location):
+        if same_location(str(cut.get("storage_location")), location):
             marks = self.records.marks(str(cut.get("table_id"))) or split(cut.get("properties") or {})[1]
             body, self._kept[ident] = brought_back(ident, cut, marks, properties, columns)
-        try:
-            self.client.create_table(body)
-        except CatalogError as error:
-            if not error.unknown_outcome or not self._is_there(ident):
-                raise
+        self._post(ident, body)
         self._ended(ident, cut, marks=True)
 
     def update_table(
@@ -247,22 +243,33 @@ class UnityStore(Leased):
                 self._kept[ident] = kept
 
     def _make_again(self, ident: Ident, old: Wire, body: Wire) -> None:
-        """The old entry is removed, so this is tried for a while. When it does not succeed, the write has an unknown
-        outcome and the next read says what has become of the table."""
-        for pause in (*_AGAIN, None):
-            try:
-                self.client.create_table(body)
-                return
-            except CatalogError as error:
-                if error.unknown_outcome and self._is_there(ident):
+        """When it does not succeed, the write has an unknown outcome and the next read says what has become of the
+        table."""
+        try:
+            self._post(ident, body)
+        except CatalogError as error:
+            if not error.unknown_outcome and not error.retryable:
+                raise self._put_back(ident, old, error) from error
+            self._removed[ident] = _left(ident, old)
+            error.unknown_outcome = True
+            raise
+
+    def _post(self, ident: Ident, body: Wire) -> None:
+        """The old entry is removed already, so a re-read of the step would find nothing to go on with: the call is
+        repeated here, until it is spent."""
+        with counting():
+            for attempt in range(self.client.max_retries + 1):
+                try:
+                    self.client.create_table(body)
                     return
-                if not error.unknown_outcome and not error.retryable:
-                    raise self._put_back(ident, old, error) from error
-                if pause is None:
-                    self._removed[ident] = _left(ident, old)
-                    error.unknown_outcome = True
-                    raise
-                self._sleep(max(pause, min(error.retry_after or 0.0, _LONGEST)))
+                except CatalogError as error:
+                    if error.unknown_outcome and self._is_there(ident):
+                        return
+                    passes = error.unknown_outcome or error.retryable
+                    if not passes or error.spent or attempt == self.client.max_retries:
+                        raise
+                    pause = min(_LONGEST, _FIRST * 2.0**attempt)
+                    self._sleep(max(pause, min(error.retry_after or 0.0, _LONGEST)))
 
     def _is_there(self, ident: Ident) -> bool:
         """After a POST whose answer was lost: with the entry in the catalog its record has no more use, and must not
@@ -304,7 +311,7 @@ class UnityStore(Leased):
             self._removed[ident] = _left(ident, old)
             return refused
         try:
-            self.client.create_table(restored(old))
+            self._post(ident, restored(old))
         except CatalogError as error:
             self._removed[ident] = _left(ident, old)
             why = f"{refused.message}; and {dotted(ident)} could not be put back ({error.message})"
@@ -333,10 +340,14 @@ class UnityStore(Leased):
     def drop_table(self, entry: TableEntry) -> None:
         ident = entry.ident
         by_rule = self._capabilities.location_of(ident)
-        known = by_rule is not None and same_place(by_rule, entry.location)
+        known = by_rule is not None and same_location(by_rule, entry.location)
         with self._turn(ident):
             self.records.detach(ident, None if known else entry.location)
-            self.client.delete_table(ident)
+            try:
+                self.client.delete_table(ident)
+            except CatalogError as error:  # The step ends once the entry is gone: its records go now or never.
+                if not error.unknown_outcome or not self._is_gone(ident):
+                    raise
             self.records.forget_marks(str(entry.raw.get("table_id")))
             self.records.end(ident)
 

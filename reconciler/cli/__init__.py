@@ -58,7 +58,12 @@ def _command(args: argparse.Namespace, out: Output) -> int:
     how = getattr(args, "format", "")
     try:
         command = importlib.import_module(f"reconciler.cli.{args.module}")
-        return int(command.run(args, out))
+        if (seconds := getattr(args, "timeout", None)) is None:
+            return int(command.run(args, out))
+        from reconciler.catalog.deadline import deadline
+
+        with deadline(seconds):
+            return int(command.run(args, out))
     except Failure as error:
         out.diagnostics(error.diagnostics)
         out.say(f"error: {error.message}")

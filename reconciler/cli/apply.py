@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import time
 from dataclasses import replace
 from pathlib import Path
 
 from reconciler import app, app_saved, app_trust
+from reconciler.catalog import deadline
 from reconciler.cli.confirm import confirm, terminal
 from reconciler.cli.exits import ERROR, INTERRUPTED, OK, PARTLY
 from reconciler.cli.formats import report_as
@@ -46,10 +46,11 @@ def run(args: argparse.Namespace, out: Output) -> int:
         _not_applied(args, file, outcome, f"internal error: {type(error).__name__}: {error}", out)
         raise
     if report.exit_code != OK and (args.format != "text" or args.log_format == "json"):  # Otherwise stdout says why.
-        out.say(f"error: {report.outcome}: {report.message}")
+        out.say(f"error: {report.summary}")
     try:
         if args.format != "text" or report.outcome != "no_changes":  # As text, the plan has said that already.
-            out.result(report_as(report.to_json(), args.format, Path(), width=out.width))
+            shown = out.ending.plan if args.format == "text" else None
+            out.result(report_as(report.to_json(), args.format, Path(), width=out.width, made=shown))
     except app.Failure as error:
         out.say(f"warning: {error.message}; the run ended with outcome {report.outcome}")
     except KeyboardInterrupt:
@@ -76,7 +77,10 @@ def _not_applied(args: argparse.Namespace, file: ReportFile, outcome: Outcome, m
 
 
 def _applied(args: argparse.Namespace, out: Output, file: ReportFile) -> Report:
-    made = app_saved.plan_to_apply(Path(args.plan)) if args.plan is not None else planned(args, out)
+    saved = app_saved.plan_to_apply(Path(args.plan)) if args.plan is not None else None
+    if not args.yes and not terminal():
+        raise app.Failure("there is no terminal to ask on: pass --yes to apply without a question")
+    made = saved if saved is not None else planned(args, out)
     out.made(made)
     trusted = app_trust.catalogs_for(made, Path(args.plan), reading(args)) if args.plan and args.catalogs_from else None
     if args.plan is not None:  # Not before the file is trusted: it names the folders that git is asked about.
@@ -89,20 +93,19 @@ def _applied(args: argparse.Namespace, out: Output, file: ReportFile) -> Report:
         app_trust.check_reviewed(made, Path(args.reviewed))
     if not args.yes and made.refused is None and any(s.verdict == "allowed" for s in made.steps):
         if args.format != "text":
-            out.say(text.plan_text(shown).rstrip("\n"))
+            out.say_lines(text.plan_text(shown).rstrip("\n").split("\n"))
         confirm(shown, out, summary=args.format == "text" and out.width is None)
+        deadline.restart()
     if args.plan is not None and made.refused is None:
         app_saved.connect_for(made, Path(args.plan), out.session, trusted)
     journal = Path(args.journal) if args.journal else None
-    options = app.RunOptions(args.parallelism, args.timeout, journal, spark(args), args.lock_timeout)
-    end = None if args.timeout is None else time.monotonic() + args.timeout
+    options = app.RunOptions(args.parallelism, deadline.left(), journal, spark(args), args.lock_timeout)
     report = app.apply(made, options, out.session, file.write)
     for _ in range(_TIMES_ANEW if args.yes and args.plan is None and args.reviewed is None else 0):
-        if report.outcome != "stale" or (end is not None and time.monotonic() >= end):
+        if report.outcome != "stale" or deadline.is_over():
             break
         again = _planned_anew(args, out, report)
-        left = None if end is None else max(0.0, end - time.monotonic())
-        report = app.apply(again, replace(options, timeout=left), out.session, file.write)
+        report = app.apply(again, replace(options, timeout=deadline.left()), out.session, file.write)
     return report
 
 
@@ -130,5 +133,3 @@ def _check_apply_flags(args: argparse.Namespace) -> None:
     if args.plan is not None and any(planning.values()):
         extra = ", ".join(name for name, given in planning.items() if given)
         raise app.Failure(f"--plan FILE applies exactly that plan: it does not go together with {extra}")
-    if not args.yes and not terminal():
-        raise app.Failure("there is no terminal to ask on: pass --yes to apply without a question")

@@ -31,9 +31,9 @@ class Parser(argparse.ArgumentParser):
     """A wrong command line is bad input, exit code 1: 2 means that changes are pending."""
 
     def error(self, message: str) -> NoReturn:
-        from reconciler.render.safe_text import safe_lines
+        from reconciler.render.safe_text import safe_line
 
-        message = safe_lines(message)
+        message = safe_line(message)
         self.exit(ERROR, f"{self.prog}: error: {message}\nrun `{self.prog} --help` for what it takes, with examples\n")
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:

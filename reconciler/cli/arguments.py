@@ -14,6 +14,7 @@ if TYPE_CHECKING:  # typing, pathlib and contextlib cost more than the rest of -
 
 ALLOW_WORDS = (
     "drop_column", "narrow_type", "set_not_null", "drop_index", "replace_table", "drop_namespace", "purge_data",
+    "mix_rows",
 )  # fmt: skip
 
 DOCUMENTS = ("markdown", "sarif", "junit")
@@ -46,6 +47,7 @@ def parser() -> Parser:
     _add_planning(plan)
     _add_format(plan, *PLAN_DOCUMENTS)
     plan.add_argument("-o", "--output", metavar="FILE", help="save the plan for `apply --plan`")
+    _add_timeout(plan)
     _add_spark(plan)
     plan.add_argument("--detailed-exitcode", action="store_true", help="exit 2 when there is any step")
     apply = command("apply", "plan and apply, or apply a saved plan")
@@ -58,18 +60,23 @@ def parser() -> Parser:
     drift = command("drift", "compare live catalogs with manifests; exit 2 when they differ")
     _add_paths(drift)
     _add_scope(drift)
+    drift.add_argument("--max-unindexed", type=_limit, metavar="ROWS",
+                       help="exit 2 too when a declared index leaves more rows unindexed; or a share: 5%%")  # fmt: skip
     _add_changed(drift)
+    _add_timeout(drift)
     _add_metrics(drift)
     _add_spark(drift)
     _add_format(drift, *PLAN_DOCUMENTS)
     status = command("status", "what is ours, what differs, who applied last; writes nothing")
     _add_paths(status)
     _add_scope(status)
+    _add_timeout(status)
     _add_spark(status)
     status.add_argument("--format", choices=["text", "json", "markdown"], default="text", help="default: text")
     importing = command("import", "write live state as manifests; exit 5 when not all of it could be read", "import_")
     _add_paths(importing, metavar="CATALOG.yaml")
     _add_import(importing)
+    _add_timeout(importing)
     unlock = command("unlock", "show who holds the lease of a catalog, and take it away")
     _add_paths(unlock)
     unlock.add_argument("--catalog", action="append", default=[], metavar="NAME", help="only this catalog")
@@ -276,8 +283,14 @@ def _add_running(to: Parser) -> None:
     to.add_argument("--report", metavar="FILE", help="write the report here, whatever happens")
     to.add_argument("--journal", metavar="FILE", help="default: .reconciler/journal/…")
     to.add_argument("--parallelism", type=_positive(int), default=8, metavar="N", help="steps at a time (default: 8)")
-    to.add_argument("--timeout", type=_positive(float), metavar="SECONDS", help="start no further step after this")
+    to.add_argument("--timeout", type=_positive(float), metavar="SECONDS",
+                    help="plan within this time, and start no further step after it")  # fmt: skip
     _add_lock(to)
+
+
+def _add_timeout(to: Parser) -> None:
+    to.add_argument("--timeout", type=_positive(float), metavar="SECONDS",
+                    help="end with an error when the catalogs have not answered by then")  # fmt: skip
 
 
 def _add_lock(to: Parser) -> None:
@@ -290,6 +303,15 @@ def _variable(text: str) -> tuple[str, str]:
     if not name or not equals:
         raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
     return name, value
+
+
+def _limit(text: str) -> Any:
+    from reconciler.model.coverage import parse_limit
+
+    try:
+        return parse_limit(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _not_empty(text: str) -> str:

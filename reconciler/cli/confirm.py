@@ -23,16 +23,16 @@ def confirm(made: Plan, out: Output, summary: bool) -> None:
     plan with its last line went elsewhere than to whoever answers."""
     harmful: dict[str, list[Step]] = {}
     for step in made.steps:
-        if step.verdict == "allowed" and step.risk == "destructive":
+        if step.verdict == "allowed" and (step.risk == "destructive" or step.deletes):
             harmful.setdefault(step.catalog, []).append(step)
     share = max(LEAST, MOST // max(1, len(harmful)))
     names = sorted(name for name, steps in harmful.items() if any(s.loses_data for s in steps))
     lines = plan_summary(made).split("\n") if summary else []
     for name in sorted(harmful.keys() - set(names)):
-        lines += _destructive(name, harmful[name], share)
+        lines += _harmful(name, harmful[name], share)
     _say(lines, out)
     for name in names:
-        _say([*_destructive(name, harmful[name], share)], out)
+        _say([*_harmful(name, harmful[name], share)], out)
         _ask(f"Data in catalog {safe(name)} could be lost. To apply, type the catalog's name: ", name)
     if not names:
         _ask("Apply this plan? Type yes to apply, anything else to stop: ", "yes")
@@ -40,13 +40,22 @@ def confirm(made: Plan, out: Output, summary: bool) -> None:
 
 def _say(lines: Sequence[str], out: Output) -> None:
     if lines:
-        out.say("\n".join(lines))
+        out.say_lines(lines)
 
 
-def _destructive(catalog: str, steps: Sequence[Step], most: int) -> Iterator[str]:
-    """The worst first."""
-    yield f"Destructive in catalog {safe(catalog)}: {len(steps)} {'step' if len(steps) == 1 else 'steps'}"
-    for s in sorted(steps, key=lambda s: not s.loses_data)[:most]:
+def _harmful(catalog: str, steps: Sequence[Step], most: int) -> Iterator[str]:
+    """The worst first: what loses values, then what leaves the catalog."""
+    lost, removed = [s for s in steps if not s.deletes], [s for s in steps if s.deletes]
+    if lost:
+        yield f"Destructive in catalog {safe(catalog)}: {len(lost)} {'step' if len(lost) == 1 else 'steps'}"
+        yield from _some(sorted(lost, key=lambda s: not s.loses_data), most)
+    if removed:
+        yield f"Removed from catalog {safe(catalog)}: {len(removed)} {'object' if len(removed) == 1 else 'objects'}"
+        yield from _some(removed, max(LEAST, most - len(lost)))
+
+
+def _some(steps: Sequence[Step], most: int) -> Iterator[str]:
+    for s in steps[:most]:
         yield f"  {symbol_of(s)} {safe(str(s.key))}  {s.action}: {safe(s.reason)}"
     if len(steps) > most:
         yield f"  ... and {len(steps) - most} more"

@@ -18,6 +18,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     with documented(args.format, out, args.command):
         made = planned(args, out)
     out.made(made)
-    out.result(plan_as(made, args.format, out, text.DRIFT))
+    out.result(plan_as(made, args.format, out, text.DRIFT), exact=args.format == "json")
     seen = all(catalog.complete for catalog in made.catalogs.values())
-    return OK if seen and not made.has_changes and not made.orphans else CHANGES
+    covered = not any(found.over for catalog in made.catalogs.values() for found in catalog.coverage)
+    return OK if seen and covered and not made.has_changes and not made.orphans else CHANGES

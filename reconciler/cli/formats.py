@@ -26,7 +26,7 @@ def plan_as(made: Plan, how: str, out: Output, title: str = text.NO_CHANGES) -> 
     drift = title == text.DRIFT
     if how == "json":
         exactly(made, "the plan as JSON", out)
-        return as_json.plan_json(made)
+        return as_json.drift_json(made) if drift else as_json.plan_json(made)
     made = masked_plan(made, out.redactor.content)
     match how:
         case "markdown":
@@ -54,15 +54,18 @@ def exactly(made: Plan, where: str, out: Output) -> None:
         out.say(warning)
 
 
-def report_as(report: Any, how: str, source: Path, who: bool = False, width: int | None = None) -> str:
+def report_as(
+    report: Any, how: str, source: Path, who: bool = False, width: int | None = None, made: Plan | None = None
+) -> str:
     """`who`: as text, say who ran it and what the policy said; the one who reads the output of `apply` knows. `width`:
-    of the terminal.
+    of the terminal. `made`: the plan, when it stands right above the report.
 
     A saved report that cannot be shown as text is none, so it is not passed on as JSON either."""
     from reconciler.render.ran import run_of_report
 
     try:
-        shown, run = text.report_text(report), run_of_report(report)
+        shown = text.report_text(report, made is not None, made.refused if made is not None else None)
+        run = run_of_report(report)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise app.Failure(f"{source} is not a report of this program: it is malformed") from error
     match how:

@@ -25,7 +25,10 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("unattended, with a report", "reconciler apply manifests/ --yes --report report.json"),
         ("let a column go", "reconciler apply manifests/ --allow drop_column"),
     ),
-    "drift": (("exit 2 when something differs", "reconciler drift manifests/ --format json"),),
+    "drift": (
+        ("exit 2 when something differs", "reconciler drift manifests/ --format json"),
+        ("also when an index lacks more than 5 % of the rows", "reconciler drift manifests/ --max-unindexed 5%"),
+    ),
     "import": (
         ("manifests of what is there", "reconciler import lake.yaml -o manifests/"),
         ("what nobody manages yet, a file for each table",

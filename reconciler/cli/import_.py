@@ -10,7 +10,7 @@ from reconciler.cli.exits import OK, PARTLY
 from reconciler.cli.output import Output
 from reconciler.cli.requests import reading
 from reconciler.render.file_changes import changes_diff, changes_text
-from reconciler.render.missed import missed_lines
+from reconciler.render.missed import missed_lines, unlisted_lines
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
@@ -26,9 +26,11 @@ def run(args: argparse.Namespace, out: Output) -> int:
     )
     done = import_catalogs(request, out.session)
     changes = done.changes
-    out.result(out.redactor.text(changes_diff(changes)) if args.dry_run else changes_text(changes))
+    out.result(changes_diff(changes) if args.dry_run else changes_text(changes))
     if not changes:
         out.say(_nothing(args, done))
+    for line in unlisted_lines(done.missed):
+        out.say(line)
     for line in missed_lines(done.missed, args.output, args.dry_run):
         out.say(line)
     return PARTLY if done.missed else OK

@@ -10,13 +10,14 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TextIO
 
-from reconciler.app import Failure, RedactingFormatter, Redactor, Session
+from reconciler.app import Failure, Redactor, Session
 from reconciler.cli.ending import Ending
 from reconciler.cli.json_log import Handler, JsonLog, said
 from reconciler.model.diagnostic import Diagnostic
+from reconciler.model.log_commands import in_markup
 from reconciler.model.plan import Plan
 from reconciler.render.columns import fitted
-from reconciler.render.safe_text import bounded, safe_lines
+from reconciler.render.safe_text import bounded, safe_line, safe_output, traceback_lines
 from reconciler.render.text import diagnostics_text
 
 
@@ -72,9 +73,23 @@ class Output:
             return self._color == "always"
         return _is_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
-    def result(self, text: str) -> None:
-        """Raises Failure when it cannot be written: a result that nobody gets must not look like success."""
+    def masked(self, text: str) -> str:
+        """A rendered text without secrets. JSON is masked value by value, so that it stays JSON."""
+        clean = self.redactor.content(text)
+        if clean == text or not text.startswith("{"):
+            return clean
+        import json
+
+        from reconciler.render.as_json import dumped
+
+        return dumped(self.redactor.value(json.loads(text), self.redactor.content))
+
+    def result(self, text: str, exact: bool = False) -> None:
+        """`exact`: a plan that `apply` can run, which must not be masked. Raises Failure when it cannot be written: a
+        result that nobody gets must not look like success."""
         self.given = True
+        text = safe_output(text if exact else self.masked(text))
+        text = in_markup(text) if text.startswith("<") else text
         if sys.stdout is None:
             raise Failure("the result cannot be written: stdout is closed")
         try:
@@ -84,7 +99,8 @@ class Output:
             raise Failure(f"the result cannot be written to stdout: {error.strerror}") from error
 
     def say(self, text: str) -> None:
-        """One message to a person."""
+        """One message to a person, and one line: a line end in it came with a name or a message from outside, and what
+        is outside must not begin a line."""
         level, event, message = said(text)
         if level == "error":
             self.ending.problems.append(message)
@@ -93,8 +109,18 @@ class Output:
         if self._log is not None:
             self._log.tell(level, event, message)
             return
-        shown = fitted(safe_lines(self.redactor.text(text)), self.message_width)
+        shown = fitted(self._line(text), self.message_width)
         _put(sys.stderr, (_marked(shown) if self._colored(sys.stderr) else shown) + "\n")
+
+    def say_lines(self, lines: Sequence[str]) -> None:
+        """A message of several lines, which only the caller can tell apart."""
+        if self._log is not None:
+            self._log.tell("info", "message", "\n".join(lines))
+            return
+        _put(sys.stderr, "".join(f"{fitted(self._line(line), self.message_width)}\n" for line in lines))
+
+    def _line(self, text: str) -> str:
+        return safe_line(self.redactor.text(text))
 
     def no_result(self, message: str, how: str) -> None:
         """Whoever asked for JSON gets one document, also of a run that has no result: with all that was told."""
@@ -138,25 +164,32 @@ class Output:
         """All loggers, those of libraries included, go through the redactor."""
         handler: logging.Handler = logging.StreamHandler(sys.stderr) if self._log is None else Handler(self._log)
         handler.setLevel(level.upper())  # Some libraries set their own logger to INFO.
-        handler.setFormatter(_SafeLines(self.redactor, "%(levelname)s %(name)s: %(message)s"))
+        handler.setFormatter(_SafeLines(self.redactor))
         logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
         logging.captureWarnings(True)
 
     def traceback(self, error: BaseException) -> None:
-        import traceback
-
-        text = "".join(traceback.format_exception(error))
+        lines = [*traceback_lines(error)]
         if self._log is not None:
-            self._log.tell("error", "traceback", f"{type(error).__name__}: {error}", {"traceback": text})
+            self._log.tell("error", "traceback", f"{type(error).__name__}: {error}", {"traceback": "\n".join(lines)})
         else:
-            _put(sys.stderr, safe_lines(self.redactor.text(text)))
+            _put(sys.stderr, "".join(f"{self._line(line)}\n" for line in lines))
 
 
-class _SafeLines(RedactingFormatter):
-    """A library repeats what services and files say."""
+class _SafeLines(logging.Formatter):
+    """For all loggers, those of libraries included, which repeat what services and files say: a record is one line
+    without secrets, and so is each line of its traceback."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        super().__init__("%(levelname)s %(name)s: %(message)s")
+        self._redactor = redactor
 
     def format(self, record: logging.LogRecord) -> str:
-        return safe_lines(super().format(record))
+        record.message = record.getMessage()
+        lines = [self.formatMessage(record)]
+        if record.exc_info and record.exc_info[1] is not None:
+            lines += traceback_lines(record.exc_info[1])
+        return "\n".join(safe_line(self._redactor.text(line)) for line in lines)
 
 
 def _problem(found: Diagnostic) -> str:

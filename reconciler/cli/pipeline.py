@@ -7,6 +7,7 @@ from pathlib import Path
 
 from reconciler import app, app_files
 from reconciler.cli.exits import CHANGES, ERROR, INTERRUPTED, OK, PARTLY
+from reconciler.cli.formats import plan_as
 from reconciler.cli.output import Output
 from reconciler.cli.report_file import ReportFile
 from reconciler.cli.requests import request, spark
@@ -76,7 +77,7 @@ def _give(shown: str, args: argparse.Namespace, out: Output) -> None:
     if args.output is None:
         out.result(shown)
     else:
-        app_files.write_file(Path(args.output), shown)
+        app_files.write_file(Path(args.output), out.masked(shown))
 
 
 def _data_steps(args: argparse.Namespace, out: Output) -> int:
@@ -107,9 +108,7 @@ def _ran_data_steps(args: argparse.Namespace, out: Output, file: ReportFile) -> 
     out.made(made)
     out.diagnostics(warnings)
     if args.format == "text" or args.dry_run:
-        out.result(
-            as_json.plan_json(made) if args.format == "json" else text.plan_text(made, out.color, width=out.width)
-        )
+        out.result(plan_as(made, args.format, out), exact=args.format == "json")
     if args.dry_run:
         return None
     return app.apply(made, app.RunOptions(spark=spark(args), lock_timeout=args.lock_timeout), out.session, file.write)
@@ -128,7 +127,7 @@ def inventory(args: argparse.Namespace, out: Output) -> int:
         out.diagnostics(found.uncompared.diagnostics)
         out.say(f"error: {found.uncompared.message}")
     if done.page is not None:
-        app_files.write_file(Path(args.report), inventory_page(done.page))
+        app_files.write_file(Path(args.report), out.masked(inventory_page(done.page)))
     _give(inventory_json(found) if args.format == "json" else inventory_text(found, out.color), args, out)
     if found.nothing_read:
         return ERROR

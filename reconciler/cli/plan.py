@@ -23,7 +23,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
             app_files.write_file(Path(args.output), as_json.plan_json(made))
             app.warn_of_literals(out.session, args.output)
             exactly(made, args.output, out)
-    out.result(plan_as(made, args.format, out))
+    out.result(plan_as(made, args.format, out), exact=args.format == "json")
     if made.refused_by_policy is not None:
         if args.format != "text":  # Which may be in a file that nobody has, and the exit code alone says little.
             out.say(f"error: refused by {made.refused_by_policy}")

@@ -33,6 +33,7 @@ def request(args: argparse.Namespace) -> app.Request:
         take_over=frozenset(getattr(args, "take_over", ())),
         allow=frozenset(getattr(args, "allow", ())),
         targets=tuple(args.target),
+        max_unindexed=getattr(args, "max_unindexed", None),
     )
     return app.Request(tuple(args.paths), reading(args), tuple(args.catalog), options, spark(args))
 

@@ -26,5 +26,5 @@ def run(args: argparse.Namespace, out: Output) -> int:
             "`reconciler apply --report FILE` or the journal of `apply` wrote"
         )
     else:
-        out.result(plan_as(app_files.saved_plan(file), args.format, out))
+        out.result(plan_as(app_files.saved_plan(file), args.format, out), exact=args.format == "json")
     return OK

@@ -11,11 +11,12 @@ from reconciler.render import as_json
 from reconciler.render.columns import fitted
 from reconciler.render.masked import masked
 from reconciler.render.status import status_markdown, status_text
+from reconciler.render.step_diff import fields_of
 from reconciler.verbs.status import status
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    found, warnings = status(request(args), out.session)
+    found, warnings = status(request(args), out.session, fields_of)
     out.diagnostics(warnings)
     found = masked(found, out.redactor.content)
     if args.format == "json":

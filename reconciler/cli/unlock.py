@@ -26,13 +26,13 @@ def run(args: argparse.Namespace, out: Output) -> int:
     held = [locked.shown for locked in found]
     asks = bool(found) and not args.yes and terminal()
     if args.format == "text":
-        out.result(out.redactor.text(leases_text(held)))
+        out.result(leases_text(held))
     elif asks:
-        out.say(leases_text(held).rstrip("\n"))
+        out.say_lines(leases_text(held).rstrip("\n").split("\n"))
     wanted = args.yes or (asks and _confirmed(held))
     removed = [locked for locked in found if _removed(locked, out)] if wanted else []
     if args.format == "json":
-        out.result(out.redactor.text(dumped(leases_value(held, [locked.shown for locked in removed]))))
+        out.result(dumped(leases_value(held, [locked.shown for locked in removed])))
     if found and not wanted:
         out.say("not removed" if asks else "nothing was removed: --yes removes what is shown")
         return LEASE_HELD

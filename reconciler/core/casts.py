@@ -1,7 +1,8 @@
 """What changing a column's type means, measured on pylance 14.
 
 `widen`: every value survives, done in place. `narrow`: done in place, values may be lost or the cast may fail.
-`rewrite`: pylance refuses; only the data plane can do it.
+`rewrite`: pylance refuses; the data plane can do it, if the values fit. `never`: no value of the one type has a
+counterpart in the other, so a table with rows cannot be changed that way.
 """
 
 from __future__ import annotations
@@ -10,18 +11,34 @@ import re
 from typing import Literal
 
 from reconciler.core.fields import bare
-from reconciler.model.arrow import ArrowType, Decimal, Dictionary, ListOf, Scalar, Temporal
+from reconciler.model.arrow import ArrowType, Decimal, Dictionary, FixedBinary, ListOf, MapOf, Scalar, Struct, Temporal
 
-Cast = Literal["same", "widen", "narrow", "rewrite"]
+Cast = Literal["same", "widen", "narrow", "rewrite", "never"]
+Family = Literal["null", "bool", "number", "text", "bytes", "time", "blob", "nested"]
 
 _FLOATS = {"float16": 1, "float32": 2, "float64": 3}
 _PAIRS = ({"string", "large_string"}, {"binary", "large_binary"})
 _UNITS = {"s": 0, "ms": 1, "us": 2, "ns": 3}
 _OFFSET = re.compile(r"[+-]\d\d:?\d\d")
-_RANK: tuple[Cast, ...] = ("same", "widen", "narrow", "rewrite")
+_RANK: tuple[Cast, ...] = ("same", "widen", "narrow", "rewrite", "never")
+_SCALARS: frozenset[Family] = frozenset({"bool", "number", "text", "bytes", "time", "blob"})
+_REWRITES: dict[Family, frozenset[Family]] = {
+    "text": _SCALARS,
+    "bytes": _SCALARS,
+    "number": frozenset({"bool", "number", "text", "time"}),
+    "blob": _SCALARS - {"blob"},
+    "bool": frozenset({"number", "text"}),
+    "time": frozenset({"number", "text"}),
+}
+"""What the data plane can make of values of one family, as `pipeline.column_casts` does."""
 
 
 def classify(old: ArrowType, new: ArrowType) -> Cast:
+    cast = _in_place(old, new)
+    return "never" if cast == "rewrite" and not _can_be_rewritten(old, new) else cast
+
+
+def _in_place(old: ArrowType, new: ArrowType) -> Cast:
     if old == new or bare(old) == bare(new):
         return "same"
     match old, new:
@@ -95,7 +112,7 @@ def _has_gaps(zone: str | None) -> bool:
 def _dictionaries(old: ArrowType, new: ArrowType) -> Cast:
     """The values decide, and whether the index can count as many different ones."""
     values = [t.value if isinstance(t, Dictionary) else t for t in (old, new)]
-    inner = classify(*values)
+    inner = _in_place(*values)
     if inner == "rewrite" or (isinstance(new, Dictionary) and values[1] == Scalar("bool")):
         return "rewrite"
     if not isinstance(new, Dictionary):
@@ -112,6 +129,49 @@ def _lists(old: ListOf, new: ListOf) -> Cast:
         return "rewrite"
     if not isinstance(old.item, (Scalar, Temporal, Decimal)) and bare(old.item) != bare(new.item):
         return "rewrite"
-    item = classify(old.item, new.item)
+    item = _in_place(old.item, new.item)
     stricter: Cast = "narrow" if old.item_nullable and not new.item_nullable else "widen"
     return worst(item, stricter)
+
+
+def _can_be_rewritten(old: ArrowType, new: ArrowType) -> bool:
+    old, new = _value(old), _value(new)
+    if old == new or old == Scalar("null"):
+        return True
+    match old, new:
+        case ListOf(), ListOf():
+            sizes = {old.size, new.size} - {None}
+            return len(sizes) < 2 and _can_be_made(old.item, new.item)
+        case MapOf(), MapOf():
+            return _can_be_made(old.key, new.key) and _can_be_made(old.value, new.value)
+        case Struct(), Struct():
+            there = {f.name: f for f in old.fields}
+            return all(_can_be_made(there[f.name].type, f.type) for f in new.fields if f.name in there)
+        case FixedBinary(), FixedBinary():
+            return False
+        case _:
+            return _family(new) in _REWRITES.get(_family(old), frozenset())
+
+
+def _can_be_made(old: ArrowType, new: ArrowType) -> bool:
+    return classify(old, new) != "never"
+
+
+def _value(type_: ArrowType) -> ArrowType:
+    return type_.value if isinstance(type_, Dictionary) else type_
+
+
+def _family(type_: ArrowType) -> Family:
+    match type_:
+        case Scalar("null" | "bool" | "blob" as name):
+            return name
+        case Scalar("string" | "large_string"):
+            return "text"
+        case Scalar("binary" | "large_binary") | FixedBinary():
+            return "bytes"
+        case Scalar("date32" | "date64") | Temporal():
+            return "time"
+        case Scalar() | Decimal():
+            return "number"
+        case _:
+            return "nested"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from reconciler.core.fingerprint import columns_of
 from reconciler.core.options import PlanOptions
 from reconciler.core.world import after_table_change
 from reconciler.model import change as c
 from reconciler.model.capabilities import Capabilities
+from reconciler.model.coverage import IndexRefresh
 from reconciler.model.diagnostic import Source
 from reconciler.model.observed import Absent, Detached, Finding, Present, Snapshot
 from reconciler.model.plan import ALLOW, DATA_PLANE_MISSING, PARENT_BLOCKED, Json, Risk, Verdict
@@ -35,8 +37,12 @@ class Draft:
     yields: Finding
     via: tuple[Finding, ...]
     source: Source | None
+    purpose: str = ""
+    """What a step that may not run would be for; `reason` names what blocks it, then this."""
     children: tuple[str, ...] | None = None
     """For a drop: what is left inside at that point, which is part of the fingerprint."""
+    counted: set[str] | None = None
+    """With `schemaMode: at_least`: the columns that any state of the object has. Others may come at any time."""
 
 
 @dataclass(slots=True)
@@ -49,6 +55,7 @@ class Context:
     owner: str
     adopt: bool
     snapshot: Snapshot
+    index_refresh: IndexRefresh = field(default_factory=IndexRefresh)
 
     def refuses(self, change: c.Change) -> str | None:
         """Why it cannot be done: by the type of the catalog, or by what this one says of itself."""
@@ -58,7 +65,7 @@ class Context:
 @dataclass(slots=True)
 class Drafter:
     """Collects the drafts of one object. `now` is the object after the drafts that will run; under a block it is the
-    object as it would be, so that the plan can show what is held back."""
+    object as it would be, so that the plan can show what is blocked."""
 
     context: Context
     source: Source | None
@@ -67,6 +74,8 @@ class Drafter:
     block: Block | None = None
     unread: bool = False
     """Its data is looked after through another catalog."""
+    counted: set[str] | None = None
+    """Shared by the drafts, so that each counts the columns of all."""
     drafts: list[Draft] = field(default_factory=list)
     now: Finding = field(init=False)
 
@@ -78,18 +87,21 @@ class Drafter:
     ) -> bool:
         """Judges the change and, when it may run, applies it to `now`. True when later proposals may build on it."""
         remark = self.context.capabilities.remark(change)
-        verdict, word, why = self._judge(change, f"{reason}; {remark}" if remark else reason, allow_word)
+        purpose = f"{reason}; {remark}" if remark else reason
+        verdict, word, why = self._judge(change, allow_word)
         moves = isinstance(change, (c.RenameTable, c.RenameNamespace))
         expected: Finding = Absent() if moves else self.now
         goes_on = verdict == "allowed" or self.block is not None
         states = _after(self.now, change, self.unread) if goes_on else (self.now,)
+        if self.counted is not None:
+            self.counted.update(f.name for state in (self.now, *states) for f in columns_of(state))
         self.now = states[-1]
         running = verdict == "allowed"
         self.drafts.append(
             Draft(
                 change,
                 risk,
-                why,
+                purpose if running else f"{why}; {purpose}",
                 verdict,
                 word,
                 before,
@@ -97,6 +109,8 @@ class Drafter:
                 self.now if running else self.start,
                 states[:-1] if running else (),
                 self.source,
+                "" if running else purpose,
+                counted=self.counted,
             )
         )
         return goes_on
@@ -108,24 +122,24 @@ class Drafter:
             Draft(change, risk, block.reason, block.verdict, word, before, self.now, self.now, (), self.source)
         )
 
-    def _judge(self, change: c.Change, reason: str, allow_word: str | None) -> tuple[Verdict, str | None, str]:
+    def _judge(self, change: c.Change, allow_word: str | None) -> tuple[Verdict, str | None, str]:
+        """The verdict, its word, and why the step may not run."""
         if self.block is not None:
             word = self.block.word if self.block.verdict == "blocked" else None
-            return self.block.verdict, word, f"{reason}; {self.block.reason}"
+            return self.block.verdict, word, self.block.reason
         refusal = self.context.refuses(change)
         if refusal is not None:
-            return "unsupported", None, f"{reason}; {refusal}"
+            return "unsupported", None, refusal
         if isinstance(change, c.DATA_PLANE) and self.context.options.data_plane is not None:
-            return "blocked", DATA_PLANE_MISSING, f"{reason}; {self.context.options.data_plane}"
+            return "blocked", DATA_PLANE_MISSING, self.context.options.data_plane
         if allow_word is not None and allow_word not in self.allow:
-            where = f"add `allow: [{allow_word}]` to the manifest or " if self.source is not None else ""
-            hint = f"{where}pass --allow {allow_word}"
-            return "blocked", ALLOW + allow_word, f"{reason}; {hint}"
-        return "allowed", None, reason
+            block = allow_block(self, allow_word)
+            return "blocked", block.word, block.reason
+        return "allowed", None, ""
 
     def may(self, change: c.Change, allow_word: str | None = None) -> bool:
-        """Would this one run? Under a block everything is proposed, to be shown as held back."""
-        return self.block is not None or self._judge(change, "", allow_word)[0] == "allowed"
+        """Would this one run? Under a block everything is proposed, to be shown as blocked."""
+        return self.block is not None or self._judge(change, allow_word)[0] == "allowed"
 
     @property
     def table(self) -> TableState:
@@ -145,8 +159,13 @@ class Drafter:
         return self.now.state
 
 
+def allow_block(d: Drafter, word: str) -> Block:
+    where = f"add `allow: [{word}]` to the manifest or " if d.source is not None else ""
+    return Block(ALLOW + word, f"needs `{word}`: {where}pass --allow {word}")
+
+
 def parent_block(what: str) -> Block:
-    return Block(PARENT_BLOCKED, f"needs {what}, which is held back")
+    return Block(PARENT_BLOCKED, f"needs {what}, which is blocked")
 
 
 def _after(now: Finding, change: c.Change, unread: bool) -> tuple[Finding, ...]:

@@ -8,15 +8,15 @@ dropped are hashed with their children.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from reconciler.core.uris import place_of
+from reconciler.core.uris import canonical_location
 from reconciler.model.arrow import Field
 from reconciler.model.codec import canonical, column_json, field_json, finding_json, marks_json
 from reconciler.model.observed import Absent, Detached, Finding, Present, Unreadable
 from reconciler.model.plan import Expect, Json
-from reconciler.model.state import UNKNOWN, Column, DatasetState, Index, TableState, Unknown
+from reconciler.model.state import UNKNOWN, Column, DatasetState, Index, Param, TableState, Unknown
 
 
 def expect_of(finding: Finding, children: Sequence[str] | None = None) -> Expect:
@@ -43,7 +43,7 @@ def _compared(finding: Finding) -> dict[str, Json]:
     match finding:
         case Present(TableState() as state):
             value: dict[str, Json] = {
-                "location": place_of(state.location) if isinstance(state.location, str) else None,
+                "location": canonical_location(state.location) if isinstance(state.location, str) else None,
                 "properties": dict(state.properties),
                 "marks": marks_json(state.marks),
                 "dataset": _dataset(state.dataset),
@@ -52,7 +52,7 @@ def _compared(finding: Finding) -> dict[str, Json]:
                 value["columns"] = _columns_print(state.columns)
             return value
         case Detached(location, dataset):
-            return {"detached": place_of(location), "dataset": _dataset(dataset)}
+            return {"detached": canonical_location(location), "dataset": _dataset(dataset)}
         case _:
             return finding_json(finding)
 
@@ -63,6 +63,8 @@ def _dataset(dataset: DatasetState | Unknown | None) -> Json:
     filled: dict[str, Json] = {"data": dataset.data.digest} if dataset.data is not None else {}
     if dataset.data is not None and not dataset.data.noted:
         filled["noted"] = False
+    if dataset.data is not None and dataset.data.purged is not None:
+        filled["purged"] = dataset.data.purged
     return {
         **filled,
         "schema": _schema_print(dataset.fields),
@@ -74,10 +76,28 @@ def _dataset(dataset: DatasetState | Unknown | None) -> Json:
     }
 
 
-def _index(index: Index) -> Json:
-    """Of the parameters only those we recorded."""
-    recorded: dict[str, Json] = {k: v for k, v in index.params.items() if k in index.recorded}
-    return [index.name, index.column, index.type, recorded]
+def _index(index: Index) -> list[Json]:
+    """Of an index that we built: the parameters that were declared, because what Lance fills in by itself cannot be
+    foretold. While it is the one that we built, they count as declared: where Lance built something else, it is what
+    Lance made of them. Of any other index: everything that can be read."""
+    record = index.record
+    if record is None:
+        return [index.name, index.column, index.type, _alike(index.params)]
+    live = {} if record.current else index.params
+    params = _alike({k: live.get(k, v) for k, v in record.params.items()})
+    again: list[Json] = [record.again] if record.current and record.again else []
+    return [index.name, index.column, index.type, params, *again]
+
+
+def _alike(params: Mapping[str, Param]) -> dict[str, Json]:
+    """Lance spells some words in its own case."""
+    return {k: v.lower() if isinstance(v, str) else v for k, v in params.items()}
+
+
+def index_compared(index: Index) -> dict[str, Json]:
+    """What is compared of an index besides its name, by name."""
+    _, column, type_, params, *again = _index(index)
+    return {"column": column, "type": type_, "params": params, **({"built again": again[0]} if again else {})}
 
 
 def schema_print(fields: tuple[Field, ...]) -> str:
@@ -116,6 +136,23 @@ def _kept(columns: tuple[object, ...], value: list[Json]) -> str:
     return print_
 
 
+def without_others(finding: Finding, columns: tuple[str, ...] | None) -> Finding:
+    """The table without the columns of its dataset that do not count."""
+    state = finding.state if isinstance(finding, Present) else None
+    if columns is None or not isinstance(state, TableState) or not isinstance(state.dataset, DatasetState):
+        return finding
+    if all(f.name in columns for f in state.dataset.fields):
+        return finding
+    kept = tuple(f for f in state.dataset.fields if f.name in columns)
+    return Present(replace(state, dataset=replace(state.dataset, fields=kept)))
+
+
+def columns_of(finding: Finding) -> tuple[Field, ...]:
+    state = finding.state if isinstance(finding, Present) else None
+    dataset = state.dataset if isinstance(state, TableState) else None
+    return dataset.fields if isinstance(dataset, DatasetState) else ()
+
+
 def same(expect: Expect, finding: Finding, children: Sequence[str] | None = None) -> bool:
     """True when the object is as expected. A location that only the server could choose was unknown when the plan was
     made, so a live table also matches without its location."""
@@ -123,7 +160,7 @@ def same(expect: Expect, finding: Finding, children: Sequence[str] | None = None
         return expect.state == "absent"
     if isinstance(finding, Unreadable) or expect.fingerprint is None:
         return False
-    return expect.fingerprint in prints_of(finding, children)
+    return expect.fingerprint in prints_of(without_others(finding, expect.columns), children)
 
 
 def prints_of(finding: Finding, children: Sequence[str] | None = None) -> tuple[str, ...]:

@@ -9,17 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
+from reconciler.core.coverage import lacks_rows
 from reconciler.core.draft import Context
 from reconciler.core.fingerprint import fingerprint
 from reconciler.core.options import PlanOptions
 from reconciler.core.plan_renames import earlier_names, later_names, namespace_renames
 from reconciler.core.plan_table import new_location, plan_table
-from reconciler.core.uris import place_of
+from reconciler.core.uris import canonical_location
 from reconciler.model.capabilities import Capabilities
 from reconciler.model.desired import CatalogSpec, Desired, DesiredTable
 from reconciler.model.ident import Ident
 from reconciler.model.observed import Absent, Present, Snapshot
-from reconciler.model.state import UNKNOWN, TableState
+from reconciler.model.state import UNKNOWN, DatasetState, TableState
 
 _EMPTY = Snapshot({}, {})
 
@@ -47,6 +48,20 @@ def in_doubt(settled: str | None, prints: Collection[str | None], declared: bool
     """Has the planner to compare this table? `settled`: see above. `prints`: of the live one, none if it is not there
     or cannot be read."""
     return (settled is None or settled not in prints) if declared else ours
+
+
+def as_declared(state: TableState) -> bool:
+    """False when an index that we built has another parameter than was declared, or one that cannot be read, or when
+    an index lacks rows. Its fingerprint does not show that: the planner has to judge."""
+    indexes = state.dataset.indexes if isinstance(state.dataset, DatasetState) else ()
+    if any(lacks_rows(index) for index in indexes):
+        return False
+    return all(
+        index.params.get(key) == value
+        for index in indexes
+        if index.record is not None and index.record.current
+        for key, value in index.record.params.items()
+    )
 
 
 def without_location(state: TableState) -> Present:
@@ -87,4 +102,4 @@ def places_wanted(desired: Desired, capabilities: Mapping[str, Capabilities]) ->
     """Where the declared tables would be made: a table that is live there already matters to a plan."""
     tables = ((capabilities[name], t) for name in capabilities for t in desired.tables.get(name, {}).values())
     found = [new_location(rules, t) or t.location for rules, t in tables]
-    return {place_of(location) for location in found if location is not None}
+    return {canonical_location(location) for location in found if location is not None}

@@ -16,6 +16,7 @@ from typing import TypeVar
 from reconciler.model.ident import Ident, dotted
 
 _SEGMENT = re.compile(r'"((?:[^"]|"")*)"|([^."]+)')
+ANY_DEPTH = "**"
 A = TypeVar("A")
 B = TypeVar("B")
 
@@ -27,7 +28,7 @@ def parse_dotted(text: str) -> Ident:
 
 
 def matches(glob: str, ident: Ident) -> bool:
-    return _wild(_segments(glob), ident, "**", _name)
+    return matches_items(_segments(glob), ident, ANY_DEPTH, _name)
 
 
 def matcher(globs: Iterable[str]) -> Callable[[Ident], bool]:
@@ -82,10 +83,10 @@ def _segments(glob: str) -> tuple[str, ...]:
 
 
 def _name(pattern: str, name: str) -> bool:
-    return pattern == name or _wild(pattern, name, "*", lambda p, c: p in ("?", c))
+    return pattern == name or matches_items(pattern, name, "*", lambda p, c: p in ("?", c))
 
 
-def _wild(pattern: Sequence[A], items: Sequence[B], star: A, equal: Callable[[A, B], bool]) -> bool:
+def matches_items(pattern: Sequence[A], items: Sequence[B], star: A, equal: Callable[[A, B], bool]) -> bool:
     """The usual two-pointer match: on a mismatch only the last star takes one item more."""
     p = i = 0
     back: tuple[int, int] | None = None

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from urllib.parse import unquote
 
-from reconciler.core.uris import place_of
+from reconciler.core.uris import canonical_location, contains, is_file_uri
 from reconciler.model.desired import CatalogSpec
 
 _ROOTS = ("root", "path", "warehouse")
@@ -17,14 +17,17 @@ def is_known(location: str, spec: CatalogSpec, locations: Iterable[str]) -> bool
     nothing from outside its root, so there every location is."""
     if spec.type == "dir":
         return True
-    known = {place_of(place) for place in locations}
-    roots = {place_of(root) for key in _ROOTS if isinstance(root := spec.options.get(key), str) and _absolute(root)}
-    place = place_of(location)
-    return place in known or any(_below(folder, place) for folder in {*roots, *map(_folder, known)} if folder)
+    known = {canonical_location(place) for place in locations}
+    roots = {canonical_location(v) for k in _ROOTS if isinstance(v := spec.options.get(k), str) and _absolute(v)}
+    place = canonical_location(location)
+    if place in known:
+        return True
+    folders = {*roots, *map(_folder, known)} - {"", "/"}
+    return _plain(location) and any(contains(folder, place) for folder in folders)
 
 
 def _absolute(place: str) -> bool:
-    return "${" not in place and ("://" in place or place.startswith(("/", "file:")))
+    return "${" not in place and ("://" in place or place.startswith("/") or is_file_uri(place))
 
 
 def _folder(place: str) -> str:
@@ -33,11 +36,8 @@ def _folder(place: str) -> str:
     return above if name and not above.endswith((":", "/")) else ""
 
 
-def _below(folder: str, place: str) -> bool:
-    """By their texts, and only where no reader of the text can see it otherwise: no `..`, however it is written."""
-    start = folder.rstrip("/") + "/"
-    if start == "/" or not place.startswith(start):
-        return False
-    rest = unquote(place[len(start) :])
+def _plain(location: str) -> bool:
+    """Written so that no reader of the text can see another location in it: no `..`, however it is written."""
+    rest = unquote(location.partition("://")[2] or location).strip("/")
     plain = all(part not in ("", ".", "..") for part in rest.split("/"))
     return plain and not any(c == "\\" or ord(c) < 32 for c in rest)

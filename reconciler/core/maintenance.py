@@ -1,33 +1,65 @@
 """What `pipeline maintain` does to a table, and why: from what was measured before anything is changed, and never
 revised. Nothing that an earlier part does changes what a later one would decide: a compaction joins only fragments that
-are in the same indexes, so no index lacks more or fewer rows after it; and a version counts as old by when it ceased to
-be the newest, so none that was current when the run began is removed by it.
+are in the same indexes, so no index lacks more or fewer rows after it, except those of the few types that lose the
+joined rows, which are refreshed with it; and a version counts as old by when it ceased to be the newest, so none that
+was current when the run began is removed by it.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 
+from reconciler.core.diff_index import by_name, differences_text, index_differences
+from reconciler.core.plan_index import wanted_indexes, with_live_names
 from reconciler.core.text import listing, plural
 from reconciler.core.verdicts import span
-from reconciler.model.maintained import CLEANUP, COMPACT, INDEXES, PARTS, Decision
+from reconciler.model.desired import DesiredTable
+from reconciler.model.maintained import CLEANUP, COMPACT, INDEXES, PARTS, TAGS, Decision
 from reconciler.model.maintenance import Cleanup, Compact, Facts, Indexes, Maintenance
+from reconciler.model.state import VECTOR_INDEXES, DatasetState, Index
 
 CLAIMED = "a data step holds it: apply first"
 NOT_DECLARED = "not declared"
+MOST_SEGMENTS = 8
+"""A query of a vector index looks into each of its segments."""
 _OUR_TAG = re.compile(r"reconciler-[0-9a-f]{12}-s[0-9]+\Z")
 """As apply makes them before a rewriting step."""
+
+
+def is_our_tag(name: str) -> bool:
+    return _OUR_TAG.match(name) is not None
+
+
+def expired_tags(tags: Mapping[str, float], retention: int | None, now: float, plan: str = "") -> list[str]:
+    """Tags of apply that were set more than `retention` seconds ago; None keeps them for ever. `plan`: the short id of
+    a plan whose run is not over, and whose tags stay."""
+    if retention is None:
+        return []
+    ours = ((name, at) for name, at in tags.items() if is_our_tag(name))
+    return sorted(n for n, at in ours if now - at > retention and not (plan and n.startswith(f"reconciler-{plan}-")))
 
 
 def decide(want: Maintenance, facts: Facts, now: float) -> tuple[Decision, ...]:
     """One for each part, in the order in which they run. `now` in seconds since 1970."""
     if facts.claimed:
         return skipped(CLAIMED)
+    compact = _compact(want.compact, facts) if want.compact else Decision(COMPACT, False, NOT_DECLARED)
     return (
-        _compact(want.compact, facts) if want.compact else Decision(COMPACT, False, NOT_DECLARED),
-        _indexes(want.indexes, facts) if want.indexes else Decision(INDEXES, False, NOT_DECLARED),
+        *_tags(facts),
+        compact,
+        _indexes(want, facts, compact.run),
         _cleanup(want.cleanup, facts, now) if want.cleanup else Decision(CLEANUP, False, NOT_DECLARED),
     )
+
+
+def _tags(facts: Facts) -> tuple[Decision, ...]:
+    """First of all: a tag keeps its version from the cleanup."""
+    if not facts.expired:
+        return ()
+    what = "tag of apply is" if len(facts.expired) == 1 else "tags of apply are"
+    told = f"{len(facts.expired)} {what} older than management.tagRetention"
+    return (Decision(TAGS, True, told, {"expired": len(facts.expired)}),)
 
 
 def skipped(reason: str) -> tuple[Decision, ...]:
@@ -56,22 +88,74 @@ def _compact(want: Compact, facts: Facts) -> Decision:
     return Decision(COMPACT, False, f"{joined}; none has {share}", before)
 
 
-def _indexes(want: Indexes, facts: Facts) -> Decision:
+def _indexes(want: Maintenance, facts: Facts, compacts: bool) -> Decision:
     before: dict[str, object] = {"unindexed_rows": dict(sorted(facts.unindexed.items()))}
+    over = due_indexes(want, facts, compacts)
+    if want.refresh is None or (want.indexes is None and not over):
+        return Decision(INDEXES, False, NOT_DECLARED)
     if not facts.unindexed:
         return Decision(INDEXES, False, "there is no index", before)
-    limit = f"up to {want.max_unindexed} are left"
-    over = due_indexes(want, facts)
+    limit = f"up to {want.refresh.max_unindexed} are left"
     if over:
-        told = listing([f"{name} lacks {plural(facts.unindexed[name], 'row')}" for name in over])
-        return Decision(INDEXES, True, f"{told}, {limit}", before)
+        past = [name for name in over if _exceeds(want.refresh, facts, name)]
+        told = listing([f"{name} lacks {plural(facts.unindexed[name], 'row')}" for name in past])
+        parts = [f"{told}, {limit}"] if past else []
+        parts += [_other_reason(name, facts) for name in over if name not in past]
+        parts += [f"{name} is built anew: {facts.rebuild[name]}" for name in over if name in facts.rebuild]
+        return Decision(INDEXES, True, "; ".join(parts), before)
     most = max(facts.unindexed.values())
     lacks = f"more than {plural(most, 'row')}, {limit}" if most else "a row"
-    return Decision(INDEXES, False, f"no index lacks {lacks}", before)
+    why = f"; there are too few vectors to train {listing(sorted(facts.untrained))}" if facts.untrained else ""
+    return Decision(INDEXES, False, f"no index lacks {lacks}{why}", before)
 
 
-def due_indexes(want: Indexes, facts: Facts) -> list[str]:
-    return sorted(name for name, rows in facts.unindexed.items() if rows > want.max_unindexed)
+def _exceeds(want: Indexes, facts: Facts, name: str) -> bool:
+    return want.max_unindexed.exceeded(facts.rows, facts.rows - facts.unindexed[name])
+
+
+def _other_reason(name: str, facts: Facts) -> str:
+    lacks = facts.unindexed[name]
+    return f"{name} covers none of {plural(lacks, 'row')}" if lacks else f"{name} loses rows by the compaction"
+
+
+def due_indexes(want: Maintenance, facts: Facts, compacts: bool) -> list[str]:
+    """Those that lack more than their limit, those that cover no row, and, with a compaction, those that lose rows by
+    it. Not those that Lance cannot train."""
+    refresh = want.refresh
+    if refresh is None:
+        return []
+    return sorted(
+        name
+        for name, lacks in facts.unindexed.items()
+        if (refresh.only is None or name in refresh.only)
+        and name not in facts.untrained
+        and (_exceeds(refresh, facts, name) or 0 < lacks == facts.rows or (compacts and name in facts.forgetful))
+    )
+
+
+def declared_builds(want: DesiredTable, live: DatasetState) -> dict[str, tuple[Index, Index]]:
+    """The declared indexes that maintenance does not leave to Lance, by name: as declared, and live. Vector indexes,
+    and others that have other parameters than declared, which Lance would keep. What is of another type or column is
+    replaced by `apply`, or not at all."""
+    there = by_name(live.indexes)
+    declared = wanted_indexes(with_live_names(want, live))
+    pairs = {i.name: (i, there[i.name]) for i in declared if i.name in there}
+    same = {n: (i, found) for n, (i, found) in pairs.items() if (i.type, i.column) == (found.type, found.column)}
+    return {n: pair for n, pair in same.items() if pair[0].type in VECTOR_INDEXES or index_differences(*pair)}
+
+
+def why_rebuild(declared: Index, live: Index, segments: Sequence[int]) -> str | None:
+    """Why an index is built anew, with the declared parameters, instead of taking in the rows that it lacks.
+    Rows that are taken in become a segment of their own, with the partitions of the index: that keeps its parameters,
+    but the partitions were trained on other rows. `segments`: how many rows each has."""
+    if differ := differences_text(declared, live):
+        return differ
+    if not live.indexed_rows or not segments:
+        return "it covers no row"
+    if len(segments) >= MOST_SEGMENTS:
+        return f"it has {len(segments)} segments"
+    trained, rows = max(segments), live.rows or 0
+    return f"it was trained on {trained} of {plural(rows, 'row')}" if rows > 2 * trained else None
 
 
 def _cleanup(want: Cleanup, facts: Facts, now: float) -> Decision:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from reconciler.model.capabilities import Capabilities
+from reconciler.model.coverage import Limit
 from reconciler.model.ident import Ident
 
 NO_DATA_PLANE = "it moves table data, which takes Spark"
@@ -29,5 +30,9 @@ class PlanOptions:
     opened: Mapping[str, Capabilities] = field(default_factory=dict)
     """By catalog, what the open one says of itself, with `${env:}` resolved: policies are judged by it, and nothing of
     it is shown."""
+    clean: Callable[[str], str] = str
+    """Takes out secrets that the run knows: for what a plan keeps of live objects."""
     only: Mapping[str, frozenset[Ident]] | None = None
     """By catalog, the identifiers that the run is about, declared or not; None means all of them."""
+    max_unindexed: Limit | None = None
+    """The plan reports every declared index that leaves more rows than this unindexed."""

@@ -13,6 +13,28 @@ from reconciler.model.state import DatasetState, Marks, NamespaceState, TableSta
 Standing = Literal["owned", "adopting", "held"]
 
 
+def table_standing(context: Context, live: TableState) -> tuple[Standing, Block | None]:
+    """`standing`, of an entry and the data that is taken with it. Data that a third owner marked is asked for by name,
+    whoever has the entry."""
+    owner, data = entry_owner(context.owner, live), _mark_in_data(live)
+    where, block = standing(context, owner)
+    if where == "adopting" and data not in (None, context.owner, owner):
+        return standing(context, data)
+    return where, block
+
+
+def data_standing(context: Context, owner: str | None, live: TableState) -> tuple[Standing, Block | None]:
+    """`standing`, of the data of a table whose entry is ours."""
+    where, block = standing(context, owner)
+    if block is not None and owner is None:
+        why = (
+            f"the data at {live.location} does not carry our mark, so it is not ours whatever the entry says: pass "
+            "--adopt to take it over, if it is this table's"
+        )
+        return where, Block(ADOPT, why)
+    return where, block
+
+
 def standing(context: Context, owner: str | None) -> tuple[Standing, Block | None]:
     """Ours; to be taken now; or held back, with the reason."""
     if owner == context.owner:
@@ -36,9 +58,15 @@ def entry_owner(us: str, live: NamespaceState | TableState) -> str | None:
 
 
 def data_owner(us: str, live: NamespaceState | TableState) -> str | None:
-    """For what changes the data: one dataset may be in two catalogs, and be another's though the entry is ours."""
-    data = _mark_in_data(live)
-    return data if data is not None and live.marks.owner == us else entry_owner(us, live)
+    """For what changes the data. An entry of ours does not make the data ours: somebody may have pointed it at another
+    dataset, or taken the data over in another catalog. Only the mark in the dataset does, or that a run of ours was
+    about to write it."""
+    if live.marks.owner != us or not isinstance(live, TableState):
+        return entry_owner(us, live)
+    dataset = live.dataset
+    if isinstance(dataset, DatasetState):
+        return us if dataset.owner is None and dataset.begun_by in ("", us) else dataset.owner
+    return live.marked_by or us
 
 
 def _mark_in_data(live: NamespaceState | TableState) -> str | None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from reconciler.core.coverage import coverage_of
 from reconciler.core.draft import Block, Context, Draft, Drafter, parent_block
 from reconciler.core.globs import matcher
 from reconciler.core.options import PlanOptions
@@ -17,20 +18,31 @@ from reconciler.core.plan_deletes import (
     plan_namespace_delete,
     plan_table_delete,
 )
+from reconciler.core.plan_index import notes_on_indexes
+from reconciler.core.plan_locations import Locations, conflict, leaving, nowhere, shared_by, taken
 from reconciler.core.plan_namespace import plan_namespace
-from reconciler.core.plan_places import Places, leaving, nowhere, taken
 from reconciler.core.plan_renames import later_names, move_block, namespace_renames
 from reconciler.core.plan_table import Shared, new_location, plan_table
 from reconciler.core.selection import selected_in, selects_all
+from reconciler.core.uris import canonical_of
 from reconciler.core.world import World
 from reconciler.model.capabilities import Capabilities, is_container, is_service_level
 from reconciler.model.change import RenameNamespace, RenameTable
+from reconciler.model.coverage import Coverage
 from reconciler.model.desired import CatalogSpec, DesiredNamespace, DesiredObject, DesiredTable
 from reconciler.model.diagnostic import Diagnostic
 from reconciler.model.ident import Ident, Kind, ObjectKey, dotted, parent
 from reconciler.model.observed import Absent, Detached, Finding, Present, Snapshot, Unreadable
-from reconciler.model.plan import INCOMPLETE, RENAME_CONFLICT, STRANGE_LOCATION, TWO_APPLIES, UNREADABLE
-from reconciler.model.state import Marks
+from reconciler.model.plan import (
+    INCOMPLETE,
+    LOCATION_CONFLICT,
+    RENAME_CONFLICT,
+    STRANGE_LOCATION,
+    TWO_APPLIES,
+    UNREADABLE,
+    PlanNote,
+)
+from reconciler.model.state import DatasetState, Marks, TableState
 
 
 @dataclass(slots=True)
@@ -43,8 +55,12 @@ class CatalogPlan:
     """Of those that somebody else owns."""
     world: World = field(default_factory=World)
     """The catalog at the end of the plan."""
+    locations: Locations = field(default_factory=lambda: Locations(World(), Snapshot({}, {})))
+    """Where its tables are then."""
     stale: list[Ident] = field(default_factory=list)
     """Tables whose columns, as the catalog shows them, stay behind the data."""
+    notes: list[PlanNote] = field(default_factory=list)
+    coverage: list[Coverage] = field(default_factory=list)
     diagnostics: list[Diagnostic] = field(default_factory=list)
 
 
@@ -56,9 +72,11 @@ def plan_catalog(
     capabilities: Capabilities,
     options: PlanOptions,
     shared: Mapping[Ident, Shared] = MappingProxyType({}),
+    elsewhere: Sequence[Locations] = (),
 ) -> CatalogPlan:
-    """`shared`: the tables whose data is looked after through another catalog."""
-    return _Planner(spec, namespaces, tables, snapshot, capabilities, options, shared).run()
+    """`shared`: the tables whose data is looked after through another catalog. `elsewhere`: where the tables of the
+    other catalogs are."""
+    return _Planner(spec, namespaces, tables, snapshot, capabilities, options, shared, elsewhere).run()
 
 
 class _Planner:
@@ -71,19 +89,24 @@ class _Planner:
         capabilities: Capabilities,
         options: PlanOptions,
         shared: Mapping[Ident, Shared],
+        elsewhere: Sequence[Locations],
     ) -> None:
+        self.elsewhere = elsewhere
         self.shared = shared
         self.spec = spec
         self.namespaces = namespaces
         self.tables = tables
         self.snapshot = snapshot
         self.world = World(snapshot, unread=shared)
-        self.places = Places(self.world, snapshot)
+        present = frozenset(i for i, t in tables.items() if not t.absent)
+        absent = frozenset(i for i, t in tables.items() if t.absent)
+        self.locations = Locations(self.world, snapshot, spec, present, absent)
         management = spec.management
         adopt = options.adopt or management.adopt
         self.context = Context(spec.name, capabilities, options, management.owner, adopt, snapshot)
+        self.context.index_refresh = management.index_refresh
         self.options = options
-        self.plan = CatalogPlan(world=self.world)
+        self.plan = CatalogPlan(world=self.world, locations=self.locations)
         self.held: dict[Ident, Block] = {}
         """Namespaces that will not be there: nothing below them can be made."""
         self.renames = namespace_renames(namespaces)
@@ -175,7 +198,9 @@ class _Planner:
             conflict = Drafter(self.context, want.source, found)
             conflict.refuse(RenameTable(want.ident, source), "metadata", Block(RENAME_CONFLICT, both))
             self._take(conflict)
-        if source is None or isinstance(found, Detached):
+        if isinstance(found, Present) and isinstance(found.state, TableState):
+            block = block or shared_by(want, found.state, self.locations) or self._nested(want, found.state)
+        elif source is None or isinstance(found, Detached):
             fits, block = self._room(want, found, block)
             if not fits:
                 return
@@ -189,7 +214,21 @@ class _Planner:
         self._take(d)
         if planned.stale:
             self.plan.stale.append(want.ident)
+        if want.ident not in self.shared:
+            self.plan.coverage += coverage_of(d, want, found, self.options.max_unindexed)
         self._note_unowned("Table", want.ident, d, found)
+        if isinstance(found, Present) and isinstance(found.state, TableState):
+            key = ObjectKey(self.spec.name, want.ident, "Table")
+            live = found.state.dataset
+            notes = notes_on_indexes(want, live) if isinstance(live, DatasetState) else []
+            self.plan.notes += (PlanNote(key, note) for note in notes)
+
+    def _nested(self, want: DesiredTable, live: TableState) -> Block | None:
+        """Data that is not ours yet is not taken over inside another table's folder, nor around one."""
+        place = canonical_of(live)
+        if place is None or data_owner(self.context.owner, live) == self.context.owner:
+            return None
+        return conflict(want.ident, str(live.location), place, self.locations, self.elsewhere, new=False)
 
     def _find(
         self, kind: Kind, want: DesiredObject, others: Mapping[Ident, Present | Unreadable]
@@ -246,9 +285,15 @@ class _Planner:
                 self.plan.diagnostics.append(nowhere(want))
                 return False, block
             location = new_location(self.context.capabilities, want)
-        other = self.places.user_of(location) if location is not None else None
-        if other is None or location is None:
-            return True, block or (self.places.unseen_user() if isinstance(found, Detached) else None)
+        if location is None:
+            problem = self.locations.problem_at(want.ident) if isinstance(found, Absent) else None
+            return True, block or (Block(LOCATION_CONFLICT, problem) if problem is not None else None)
+        place = self.locations.of(want.ident, location)
+        other = next(iter(self.locations.users_of(place)), None)
+        if other is None:
+            new = isinstance(found, Absent)
+            block = block or conflict(want.ident, location, place, self.locations, self.elsewhere, new)
+            return True, block or (None if new else self.locations.unseen_user())
         if self._goes(other):
             return True, block or leaving(location, other)
         self.plan.diagnostics.append(taken(want, location, other, self.context.capabilities.chooses_location))
@@ -263,7 +308,7 @@ class _Planner:
     def _take(self, d: Drafter) -> None:
         for draft in d.drafts:
             if draft.verdict == "allowed":
-                self.places.note(draft.change.ident, self.world.apply(draft.change)[-1])
+                self.locations.note(draft.change.ident, self.world.apply(draft.change)[-1])
         self.plan.drafts += d.drafts
 
     def _note_unowned(self, kind: Kind, ident: Ident, d: Drafter, found: Finding) -> None:

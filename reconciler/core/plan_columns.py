@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from reconciler.core.applied import wanted_metadata
-from reconciler.core.casts import Cast
 from reconciler.core.diff_schema import Difference, aspect_of, compare, ignore_rule, unignored
 from reconciler.core.draft import Block, Drafter
 from reconciler.core.fields import bare, edit, pairs, plain, unspeakable, walk
-from reconciler.core.plan_index import wanted_indexes, with_live_names
-from reconciler.core.rewrite import rewritten
+from reconciler.core.plan_casts import Casts, is_on, needs_rewrite
 from reconciler.core.text import listing
-from reconciler.model.arrow import ArrowType, Field
+from reconciler.model.arrow import Field
 from reconciler.model.change import (
     DATA_PLANE,
     AddColumns,
@@ -20,35 +18,30 @@ from reconciler.model.change import (
     BackfillColumns,
     ColumnAlteration,
     DropColumns,
-    DropIndex,
-    RewriteColumns,
 )
-from reconciler.model.codec import field_json, index_json
+from reconciler.model.codec import field_json
 from reconciler.model.desired import DesiredTable
-from reconciler.model.plan import PARENT_BLOCKED, RENAME_CONFLICT, Json, Risk
+from reconciler.model.plan import PARENT_BLOCKED, RENAME_CONFLICT, Json
 
 
 def plan_columns(d: Drafter, want: DesiredTable) -> dict[str, str]:
     """Renames first, so that everything after speaks of columns by their new names; then rewrites, because differences
-    inside a list show only once the list itself is as declared. Gives the renames done, as old path -> new name."""
+    inside a list show only once the list itself is as declared. Gives the renames done, as old path -> new name.
+    Indexes that a new type takes away come back before any other work on the table's data."""
     renames: dict[str, str] = {}
-    if not _renames(d, want, renames):
+    casts = Casts(d, want)
+    found = _brought_to_names(d, want, renames, casts)
+    if found is None:
+        casts.build_indexes()
         return renames
-    while anew := {x.column for x in _differences(d, want) if _needs_rewrite(x)}:
-        as_it_was = d.dataset.fields
-        _rewrites(d, want, anew)
-        if not _renames(d, want, renames):
-            return renames
-        if d.dataset.fields == as_it_was:
-            break
     _refuse_unspeakable(d, want)
-    found = _differences(d, want)
     for x in (x for x in found if x.kind == "conflict"):
         stuck = Block(RENAME_CONFLICT, f"column {_wanted(x).name} is renamed from {x.path}, but both are there")
         alteration = ColumnAlteration(x.path, rename=_wanted(x).name)
         d.refuse(AlterColumns(want.ident, (alteration,)), "metadata", stuck)
-    _casts(d, want, [x for x in found if x.kind == "type" and x.cast != "rewrite"])
-    _nullability(d, want, [x for x in found if x.kind == "nullable"])
+    casts.in_place([x for x in found if x.kind == "type" and not needs_rewrite(x)])
+    casts.nullability([x for x in found if x.kind == "nullable"])
+    casts.build_indexes()
     missing = [_wanted(x) for x in found if x.kind == "missing" and "." not in x.path]
     extra = [x for x in found if x.kind == "extra"]
     if _nothing_stays(d, missing, extra):
@@ -57,6 +50,51 @@ def plan_columns(d: Drafter, want: DesiredTable) -> dict[str, str]:
     _additions(d, want, missing)
     _drops(d, want, extra)
     return renames
+
+
+def _brought_to_names(d: Drafter, want: DesiredTable, renames: dict[str, str], casts: Casts) -> list[Difference] | None:
+    """What differs once names are as declared and columns are written anew, in turns until nothing moves any more.
+    None when a rename cannot be done: what follows would speak of columns that are not there."""
+    waits = _make_room(d, want)
+    stuck = set(waits)
+    while True:
+        if not _renames(d, want, renames):
+            return None
+        found = [x for x in _differences(d, want) if x.column not in waits and _target(x) not in waits]
+        anew = sorted({x.column for x in found if needs_rewrite(x)} - stuck)
+        if not anew:
+            return found
+        for name in anew:
+            as_it_was = d.dataset.fields
+            casts.rewrite(name, [x for x in found if x.column == name])
+            if d.dataset.fields == as_it_was:
+                stuck.add(name)
+            if not any(x.column == name and x.kind in ("type", "missing") for x in _differences(d, want)):
+                casts.build_indexes(name)
+
+
+def _target(x: Difference) -> str | None:
+    return _wanted(x).name if x.kind == "conflict" else None
+
+
+def _make_room(d: Drafter, want: DesiredTable) -> set[str]:
+    """A column whose type no cast gives is replaced by another one: that one is as declared and is renamed to it, and
+    the old column is dropped first. Both being there is a conflict in every other case: the rename may be an old one.
+    Gives the columns that may not be dropped."""
+    live = {f.name: bare(f.type) for f in d.dataset.fields}
+    waits: set[str] = set()
+    for x in [x for x in _differences(d, want) if x.kind == "conflict" and "." not in x.path]:
+        new, old = _wanted(x), x.path
+        if live[new.name] == bare(new.type) or live[old] != bare(new.type):
+            continue
+        reason = f"column {new.name} is replaced by {old}, which has the declared type and is renamed to it"
+        reason += _with_indexes(d, [new.name])
+        before: Json = {"columns": [field_json(f) for f in d.dataset.fields if f.name == new.name]}
+        if not d.propose(DropColumns(want.ident, (new.name,)), "destructive", reason, before, "drop_column"):
+            waits.add(new.name)
+            stuck = Block(PARENT_BLOCKED, f"column {old} is renamed to {new.name}, which has to be dropped first")
+            d.refuse(AlterColumns(want.ident, (ColumnAlteration(old, rename=new.name),)), "metadata", stuck)
+    return waits
 
 
 def _nothing_stays(d: Drafter, missing: Sequence[Field], extra: Sequence[Difference]) -> bool:
@@ -147,71 +185,6 @@ def _wanted(x: Difference) -> Field:
     return x.want
 
 
-def _needs_rewrite(x: Difference) -> bool:
-    return x.cast == "rewrite" or (x.kind == "missing" and "." in x.path)
-
-
-def _casts(d: Drafter, want: DesiredTable, found: Sequence[Difference]) -> None:
-    kinds: tuple[tuple[Cast, Risk, str | None], ...] = (
-        ("widen", "rewrite", None),
-        ("narrow", "destructive", "narrow_type"),
-    )
-    for cast, risk, word in kinds:
-        these = [x for x in found if x.cast == cast]
-        if not these:
-            continue
-        columns = tuple(ColumnAlteration(x.path, type=_types(x)[1]) for x in these)
-        before: Json = {"columns": {x.path: str(_types(x)[0]) for x in these}}
-        text = listing([f"{x.path} {_types(x)[0]} -> {_types(x)[1]}" for x in these])
-        reason = f"{'wider' if cast == 'widen' else 'narrower'} type: {text}"
-        change = AlterColumns(want.ident, columns)
-        may = word is None or word in d.allow or d.block is not None
-        if may and not _free_of_indexes(d, want, [x.path for x in these]):
-            d.refuse(change, risk, Block(PARENT_BLOCKED, f"{reason}; an index on it must go first"), before)
-        else:
-            d.propose(change, risk, reason, before, word)
-
-
-def _types(x: Difference) -> tuple[ArrowType, ArrowType]:
-    """Live and wanted, as compared."""
-    assert x.live is not None
-    return bare(x.live.type), bare(_wanted(x).type)
-
-
-def _free_of_indexes(d: Drafter, want: DesiredTable, paths: Sequence[str]) -> bool:
-    """Lance refuses to cast an indexed column: its indexes are dropped, and the declared ones made again later. When
-    one of them has to stay, none is touched: the cast cannot be done anyway."""
-    declared = {i.name for i in wanted_indexes(with_live_names(want, d.dataset.indexes))}
-    held = [i for i in sorted(d.dataset.indexes, key=lambda i: i.name) if _on(i.column, paths)]
-    lost = [i for i in held if i.name not in declared]
-    stays = d.block is None and "drop_index" not in d.allow
-    for index in lost if stays and lost else held:
-        again = index.name in declared
-        reason = f"index {index.name}: the type of {index.column} changes" + (
-            "; made again afterwards" if again else ""
-        )
-        change = DropIndex(want.ident, index.name)
-        risk: Risk = "rewrite" if again else "destructive"
-        if not d.propose(change, risk, reason, index_json(index), None if again else "drop_index"):
-            return False
-    return True
-
-
-def _on(column: str, paths: Sequence[str]) -> bool:
-    return any(column == p or column.startswith(p + ".") for p in paths)
-
-
-def _nullability(d: Drafter, want: DesiredTable, found: Sequence[Difference]) -> None:
-    for nullable, word in ((True, None), (False, "set_not_null")):
-        these = [x for x in found if _wanted(x).nullable is nullable]
-        if these:
-            paths = [x.path for x in these]
-            columns = tuple(ColumnAlteration(p, nullable=nullable) for p in paths)
-            reason = f"{listing(paths)}: " + ("nulls allowed" if nullable else "no nulls allowed any more")
-            before: Json = {"columns": {p: {"nullable": not nullable} for p in paths}}
-            d.propose(AlterColumns(want.ident, columns), "metadata", reason, before, word)
-
-
 def _additions(d: Drafter, want: DesiredTable, missing: Sequence[Field]) -> None:
     rule = ignore_rule(want.ignore_differences)
     free = tuple(unignored(plain(f), f.name, rule) for f in missing if f.nullable and not f.filled)
@@ -229,21 +202,6 @@ def _additions(d: Drafter, want: DesiredTable, missing: Sequence[Field]) -> None
             d.refuse(AddColumns(want.ident, (plain(f),)), "safe", Block("", reason, "unsupported"))
 
 
-def _rewrites(d: Drafter, want: DesiredTable, names: set[str]) -> None:
-    if not names:
-        return
-    rule = ignore_rule(want.ignore_differences)
-    live = {f.name: f for f in d.dataset.fields if f.name in names}
-    fields = tuple(rewritten(f, live[f.name], rule, f.name) for f in want.fields or () if f.name in live)
-    reason = f"Lance cannot change {listing(sorted(names))} in place: the column is written anew"
-    before: Json = {"columns": [field_json(f) for f in live.values()]}
-    change = RewriteColumns(want.ident, fields)
-    if d.may(change) and not _free_of_indexes(d, want, sorted(names)):
-        d.refuse(change, "rewrite", Block(PARENT_BLOCKED, f"{reason}; an index on it must go first"), before)
-    else:
-        d.propose(change, "rewrite", reason, before)
-
-
 def _drops(d: Drafter, want: DesiredTable, extra: Sequence[Difference]) -> None:
     extra = _without_the_last(d, want, extra)
     if not extra:
@@ -254,15 +212,15 @@ def _drops(d: Drafter, want: DesiredTable, extra: Sequence[Difference]) -> None:
         before: Json = {"columns": [field_json(x.live) for x in extra if x.live is not None]}
         d.refuse(DropColumns(want.ident, tuple(paths)), "destructive", Block(PARENT_BLOCKED, reason), before)
         return
-    if d.block is not None or "drop_column" in d.allow:
-        for index in sorted(d.dataset.indexes, key=lambda i: i.name):
-            if _on(index.column, paths):
-                reason = f"index {index.name} goes with column {index.column}"
-                d.propose(DropIndex(want.ident, index.name), "destructive", reason, index_json(index), "drop_column")
-    lost = [i.name for i in d.dataset.indexes if _on(i.column, paths)]
-    reason = f"columns that are not declared: {listing(paths)}" + (f" (with index {listing(lost)})" if lost else "")
+    reason = f"columns that are not declared: {listing(paths)}{_with_indexes(d, paths)}"
     before = {"columns": [field_json(x.live) for x in extra if x.live is not None]}
     d.propose(DropColumns(want.ident, tuple(paths)), "destructive", reason, before, "drop_column")
+
+
+def _with_indexes(d: Drafter, paths: Sequence[str]) -> str:
+    """Lance drops a column and its indexes in one commit."""
+    lost = [i.name for i in d.dataset.indexes if is_on(i.column, paths)]
+    return f" (with index {listing(lost)})" if lost else ""
 
 
 def _waiting_for_data(d: Drafter) -> str | None:

@@ -1,22 +1,27 @@
 """The step that fills a table from its declared source.
 
-It comes after the columns and before the indexes. Rows that nobody accounts for are never mixed with new ones, and the
-ledger of files is never guessed: what is not known holds the step back.
+It comes after the columns and before the indexes. Rows that no record accounts for are neither replaced nor added to
+without an allow word, whether they were there before the table was filled or another writer wrote them later. The
+ledger of files is never guessed: what is not known blocks the step.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from reconciler.core.draft import Block, Drafter
 from reconciler.core.fields import bare, plain
-from reconciler.core.text import listing
+from reconciler.core.text import listing, plural
 from reconciler.model.change import MaterializeTable
-from reconciler.model.data import DataRecord, DataSpec, SourceState
-from reconciler.model.desired import DesiredTable
+from reconciler.model.data import DataRecord, DataSpec, ExternalRows, SourceState
+from reconciler.model.desired import AllowWord, DesiredTable
 from reconciler.model.plan import DATA_UNKNOWN, PARENT_BLOCKED, SOURCE_PROBLEM, Json, Risk
+from reconciler.model.state import DatasetState
 
 SHOWN = 5
+PURGE_DATA: AllowWord = "purge_data"
+MIX_ROWS: AllowWord = "mix_rows"
 
 
 def plan_data(d: Drafter, want: DesiredTable) -> None:
@@ -32,14 +37,59 @@ def plan_data(d: Drafter, want: DesiredTable) -> None:
     new = dict(source.files)
     if spec.mode == "append" and record is not None:
         new = {path: stamp for path, stamp in source.files.items() if record.files.get(path) != stamp}
+    due = record is None or bool(new if spec.mode == "append" else record.digest != source.digest)
+    external = _external(d, spec, record, due)
     change = _change(want, spec, source, new, record)
+    if external is not None and (change.replace or not new or PURGE_DATA in d.allow):
+        change = replace(change, replace=True, files=dict(sorted(source.files.items())), purges=external.version)
+    elif record is None and change.replace and not d.dataset.empty:
+        change = replace(change, purges=d.dataset.version)
+    elif external is None and record is not None and record.external is not None:
+        change = replace(change, mixes=spec.mode == "append")
     before: Json = {"digest": record.digest} if record is not None else None
-    problem = _problem(d, want, spec, source, record, new)
-    if problem is not None:
+    problem = _problem(d, want, spec, source, record, change)
+    reads = external is not None and PURGE_DATA in d.allow
+    idle = problem is not None and problem.word == SOURCE_PROBLEM and not reads and _idle(spec, source, record, new)
+    if problem is not None and not idle:
         d.refuse(change, "rewrite", problem, before)
-    elif record is None or (new if spec.mode == "append" else record.digest != source.digest):
-        risk, word = _risk(d, change, record)
-        d.propose(change, risk, _reason(spec, source, record, new), before, word)
+    elif external is not None and record is not None:
+        word, reason = _over_external(d, spec, record, external)
+        d.propose(change, "destructive", reason, before, word)
+    elif due:
+        risk, allow_word = _risk(d, change, record)
+        d.propose(change, risk, _reason(spec, source, record, new), before, allow_word)
+
+
+def _external(d: Drafter, spec: DataSpec, record: DataRecord | None, due: bool) -> ExternalRows | None:
+    """The external change of the rows, if it matters: in mode `append` a word accepts it. A record of an earlier
+    version without any sign of a change blocks what would be done, and asks for nothing by itself."""
+    external = record.external if record is not None else None
+    if external is None or (spec.mode == "append" and MIX_ROWS in d.allow):
+        return None
+    return external if due or external.seen else None
+
+
+def _over_external(d: Drafter, spec: DataSpec, record: DataRecord, external: ExternalRows) -> tuple[AllowWord, str]:
+    """The word that lets the step through, and the reason. The other way, where there are two, is part of it."""
+    why = external.reason
+    if external.gone and record.files:
+        why += f"; the rows of {plural(len(record.files), 'file')} are no longer there"
+    if spec.mode == "replace-if-changed" or PURGE_DATA in d.allow:
+        return PURGE_DATA, f"{why}; all rows of the table are replaced by those of the source"
+    stay, go = "leaves the rows as they are", "replaces all rows by those of the source"
+    if external.gone:
+        return PURGE_DATA, f"{why}; `{PURGE_DATA}` {go}, `{MIX_ROWS}` {stay}"
+    return MIX_ROWS, f"{why}; `{MIX_ROWS}` {stay} and adds those of new files, `{PURGE_DATA}` {go}"
+
+
+def external_change(change: MaterializeTable, live: DatasetState) -> str | None:
+    """An external change of the rows that a planned step did not expect. Rows that it may remove, and changes after
+    this check, are checked by the step itself."""
+    if change.mixes or change.purges is not None or (change.digest == change.base and not change.replace):
+        return None
+    if live.data is not None:
+        return live.data.external.reason if live.data.external is not None else None
+    return None if live.empty else "rows were added, and no record says where they came from"
 
 
 def _note(d: Drafter, want: DesiredTable, spec: DataSpec, source: SourceState, record: DataRecord) -> bool:
@@ -54,10 +104,20 @@ def _change(
     fields = tuple(replace(plain(f), default=f.default, function=f.function) for f in want.fields or ())
     replaces = spec.mode == "replace-if-changed"
     files = dict(sorted(new.items()))
-    order = spec.order_by
-    base = record.digest if record is not None else None
     return MaterializeTable(
-        want.ident, spec.source, replaces, source.digest, files, fields, spec.columns, spec.partitions, order, base
+        want.ident,
+        spec.source,
+        replaces,
+        source.digest,
+        files,
+        fields,
+        spec.columns,
+        spec.partitions,
+        spec.order_by,
+        record.digest if record is not None else None,
+        tuple(sorted(spec.casts)),
+        tuple(sorted(f.name for f in fields if f.nullable and spec.may_lack(f.name))),
+        source.unused,
     )
 
 
@@ -67,7 +127,7 @@ def _problem(
     spec: DataSpec,
     source: SourceState,
     record: DataRecord | None,
-    new: dict[str, str],
+    change: MaterializeTable,
 ) -> Block | None:
     if source.problem is not None:
         return Block(SOURCE_PROBLEM, source.problem)
@@ -83,7 +143,10 @@ def _problem(
             "an empty table, or use mode: replace-if-changed"
         )
         return Block(DATA_UNKNOWN, why)
-    if spec.mode == "append" and record is not None:
+    if spec.mode == "append" and PURGE_DATA in d.allow and (block := _lasting(record, change, source)):
+        return block
+    if spec.mode == "append" and record is not None and not change.replace:
+        new = change.files
         if not record.files:
             return Block(DATA_UNKNOWN, "the rows did not come from files, so no record says which files are in already")
         if changed := [source.names.get(path, path) for path in new if path in record.files]:
@@ -98,7 +161,28 @@ def _problem(
     return None
 
 
-def _moved(record: DataRecord, source: SourceState, new: dict[str, str]) -> list[str]:
+def _idle(spec: DataSpec, source: SourceState, record: DataRecord | None, new: dict[str, str]) -> bool:
+    """The rows of this very source are in: that it would not fit today changes nothing."""
+    if record is None or record.lost or not source.digest:
+        return False
+    return not new if spec.mode == "append" else record.digest == source.digest
+
+
+def _lasting(record: DataRecord | None, change: MaterializeTable, source: SourceState) -> Block | None:
+    """Rows of files that are not in the source any more could not be written again."""
+    if record is None or record.external is None or record.external.gone or not change.replace:
+        return None
+    lost = len(record.files.keys() - source.files.keys())
+    if not lost:
+        return None
+    why = (
+        f"{record.external.reason}; all rows cannot be replaced by those of the source, which no longer has "
+        f"{plural(lost, 'file')} that it was filled from: `allow: [{MIX_ROWS}]` leaves the rows as they are"
+    )
+    return Block(DATA_UNKNOWN, why)
+
+
+def _moved(record: DataRecord, source: SourceState, new: Mapping[str, str]) -> list[str]:
     """New names of files that are gone under the names they were taken by: the same size, and the same time or etag."""
     gone = {stamp for path, stamp in record.files.items() if path not in source.files}
     return [source.names.get(path, path) for path, stamp in new.items() if stamp in gone]
@@ -107,7 +191,7 @@ def _moved(record: DataRecord, source: SourceState, new: dict[str, str]) -> list
 def _risk(d: Drafter, change: MaterializeTable, record: DataRecord | None) -> tuple[Risk, str | None]:
     if d.dataset.empty or not change.replace:
         return "safe", None
-    return ("rewrite", None) if record is not None else ("destructive", "purge_data")
+    return ("rewrite", None) if record is not None else ("destructive", PURGE_DATA)
 
 
 def _reason(spec: DataSpec, source: SourceState, record: DataRecord | None, new: dict[str, str]) -> str:

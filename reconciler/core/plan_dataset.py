@@ -13,7 +13,7 @@ from reconciler.core.applied import (
     parse_applied,
     wanted_metadata,
 )
-from reconciler.core.diff_index import by_name, index_differences, needs_record
+from reconciler.core.diff_index import by_name, index_differences
 from reconciler.core.diff_properties import MapDiff, diff_map
 from reconciler.core.diff_schema import aspect_of, ignore_rule
 from reconciler.core.draft import Drafter
@@ -21,7 +21,7 @@ from reconciler.core.fields import annotated, find, past_renames, rename_path
 from reconciler.core.notes import gives_up
 from reconciler.core.plan_columns import plan_columns
 from reconciler.core.plan_data import plan_data
-from reconciler.core.plan_index import create_indexes, drop_indexes, wanted_indexes, with_live_names
+from reconciler.core.plan_index import create_indexes, drop_indexes, replace_indexes, wanted_indexes, with_live_names
 from reconciler.core.record_text import record_reason
 from reconciler.core.text import changed_keys, listing
 from reconciler.model.arrow import Field
@@ -36,13 +36,16 @@ FieldChanges = dict[str, dict[str, str | None]]
 def plan_dataset(d: Drafter, want: DesiredTable, bookkeeping: bool, notes: bool) -> None:
     """`bookkeeping`: also bring our own record up to date (not on tables that are held back). `notes`: see notes.py."""
     declares = want.fields is not None or want.config or want.schema_metadata or want.indexes
-    if not declares and not d.dataset.applied:
+    unmarked = bookkeeping and d.dataset.owner != d.context.owner
+    if not declares and not d.dataset.applied and not unmarked:
         return
     renames = plan_columns(d, want) if want.fields is not None else {}
-    want = with_live_names(want, d.dataset.indexes)
+    want = with_live_names(want, d.dataset)
     drop_indexes(d, want)
+    replace_indexes(d, want, managed=False)
     _update(d, want, renames, bookkeeping, notes)
     plan_data(d, want)
+    replace_indexes(d, want, managed=True)
     create_indexes(d, want)
 
 
@@ -55,10 +58,9 @@ def _update(d: Drafter, want: DesiredTable, renames: dict[str, str], bookkeeping
     fields = _field_changes(want, live.fields, ours, renames)
     kept = {*expected_applied(want, live.fields), *_still_ours(want, live, ours)}
     applied = tuple(sorted(kept - _still_theirs(want, live, ours)))
-    record = _definitions(d, want)
     given_up = gives_up(live.applied, applied, live_entries(live), entries_left_to_others(want.ignore_differences))
     noted = live.applied != applied if notes else given_up
-    marks_differ = bookkeeping and (noted or live.owner != d.context.owner or bool(record))
+    marks_differ = bookkeeping and (noted or live.owner != d.context.owner)
     if not (config or schema or fields or marks_differ):
         return
     change = UpdateDataset(
@@ -68,11 +70,10 @@ def _update(d: Drafter, want: DesiredTable, renames: dict[str, str], bookkeeping
         fields,
         d.context.owner,
         applied,
-        wanted_indexes(want) if record else None,
     )
     parts = [_reason(config, schema, fields)]
     said = {*_said(change)}
-    parts.append(record_reason({*live.applied} - said, {*applied} - said, (live.owner, change.owner), record, parts[0]))
+    parts.append(record_reason({*live.applied} - said, {*applied} - said, (live.owner, change.owner), parts[0]))
     d.propose(change, "metadata", "; ".join(p for p in parts if p), _before(live, change))
 
 
@@ -91,16 +92,6 @@ def _still_theirs(want: DesiredTable, live: DatasetState, ours: Applied) -> set[
         for i in wanted_indexes(want)
         if i.name in there and i.name not in ours.indexes and index_differences(i, there[i.name])
     }
-
-
-def _definitions(d: Drafter, want: DesiredTable) -> list[str]:
-    """The indexes that are there and fit, and whose definitions we noted are not those declared."""
-    live = by_name(d.dataset.indexes)
-    return [
-        i.name
-        for i in wanted_indexes(want)
-        if i.name in live and not index_differences(i, live[i.name]) and needs_record(i, live[i.name])
-    ]
 
 
 def _field_changes(want: DesiredTable, live: tuple[Field, ...], ours: Applied, renames: dict[str, str]) -> FieldChanges:

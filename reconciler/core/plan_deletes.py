@@ -17,7 +17,7 @@ from reconciler.model.desired import Management
 from reconciler.model.diagnostic import Source
 from reconciler.model.ident import Ident
 from reconciler.model.observed import Present, Snapshot, Unreadable
-from reconciler.model.plan import INCOMPLETE, NOT_EMPTY, THRESHOLD, UNREADABLE
+from reconciler.model.plan import INCOMPLETE, NOT_EMPTY, THRESHOLD, UNREADABLE, Risk
 from reconciler.model.state import UNKNOWN, NamespaceState, TableState
 
 MIN_OWNED_FOR_PERCENT = 10
@@ -46,7 +46,7 @@ def plan_table_delete(context: Context, world: World, snapshot: Snapshot, remova
     plain = Present(replace(found.state, dataset=UNKNOWN))
     block = removal.block or delete_block(context, found.state.marks) or _gap(snapshot, removal.ident)
     d = Drafter(context, removal.source, plain, block=block)
-    d.propose(change, "destructive", f"{removal.reason}; its data is kept", finding_json(plain))
+    d.propose(change, "metadata", f"{removal.reason}; its data is kept", finding_json(plain))
     return _settle(d, world)
 
 
@@ -87,7 +87,8 @@ def _settle(d: Drafter, world: World) -> Draft:
 
 def _refused(context: Context, change: DeregisterTable | DropNamespace, removal: Removal, found: Unreadable) -> Draft:
     d = Drafter(context, removal.source, found)
-    d.refuse(change, "destructive", Block(UNREADABLE, f"it exists but cannot be read: {found.message}"))
+    risk: Risk = "metadata" if isinstance(change, DeregisterTable) else "destructive"
+    d.refuse(change, risk, Block(UNREADABLE, f"it exists but cannot be read: {found.message}"))
     return d.drafts[0]
 
 
@@ -116,7 +117,7 @@ def hold_back_over_threshold(drafts: Iterable[Draft], management: Management, ow
         "If this is meant, raise management.thresholds of the catalog"
     )
     for d in deletes:
-        d.verdict, d.blocked_by, d.reason = "blocked", THRESHOLD, reason
+        d.verdict, d.blocked_by, d.reason, d.purpose = "blocked", THRESHOLD, reason, ""
         d.yields, d.via = d.expect, ()
 
 

@@ -12,11 +12,10 @@ from reconciler.core.applied import expected_applied
 from reconciler.core.diff_properties import MapDiff, diff_map, ignored_paths, left_to_others
 from reconciler.core.draft import Block, Drafter
 from reconciler.core.notes import gives_up
-from reconciler.core.ownership import Standing, entry_owner, standing
-from reconciler.core.plan_index import wanted_indexes, with_live_names
+from reconciler.core.ownership import Standing, entry_owner, table_standing
+from reconciler.core.plan_index import with_live_names
 from reconciler.core.record_text import marks_reason
 from reconciler.core.text import changed_keys
-from reconciler.core.uris import place_of
 from reconciler.model.change import AdoptTable, RenameTable, ReplaceTable, UpdateTable
 from reconciler.model.codec import marks_json
 from reconciler.model.desired import DesiredTable
@@ -39,7 +38,7 @@ def plan_entry(
     d: Drafter, want: DesiredTable, live: TableState, holds: bool, renamed: Ident | None, notes: bool
 ) -> tuple[Standing, Pending | None]:
     """`notes`: see core/notes.py."""
-    where, held = standing(d.context, entry_owner(d.context.owner, live))
+    where, held = table_standing(d.context, live)
     d.block = d.block or held
     ours = live.marks.applied if where == "owned" else ()
     nothing = MapDiff({}, (), ())
@@ -47,7 +46,6 @@ def plan_entry(
     diff = diff_map(want.properties, live.properties, ours, ignored, "properties") if holds else nothing
     protect = live.marks.protect if want.protect is None else want.protect
     full = Marks(d.context.owner, protect, diff.applied)
-    _location(d, want, live)
     if renamed is not None:
         _rename(d, want, renamed)
     replaces = bool(diff) and d.context.capabilities.replaces_tables
@@ -56,7 +54,8 @@ def plan_entry(
         if where == "adopting":
             _adopt(d, want, live, full)
         given_up = gives_up(ours, full.applied, live.properties, left_to_others(ignored))
-        noted = where == "owned" and (full != live.marks if notes else given_up)
+        goes_along = notes and full != live.marks and d.may(update)  # What only goes along is no step of its own.
+        noted = where == "owned" and (given_up or goes_along)
         if diff or noted or (where in ("owned", "held") and protect != live.marks.protect):
             _update(d, live, diff, update)
         return where, None
@@ -86,24 +85,27 @@ def _update(d: Drafter, live: TableState, diff: MapDiff, change: UpdateTable) ->
     d.propose(change, "metadata", "; ".join(p for p in (differs, noted) if p), before)
 
 
+def adopt_data(d: Drafter, want: DesiredTable, owner: str | None) -> None:
+    """The entry is ours already, the data is not yet."""
+    live = d.table
+    if not isinstance(live.dataset, DatasetState):
+        return
+    want = with_live_names(want, live.dataset)
+    change = AdoptTable(want.ident, live.marks, expected_applied(want))
+    where = f"its data at {live.location}"
+    reason = f"{where} is taken from {owner}" if owner else f"nobody owned {where}"
+    if not d.propose(change, "metadata", reason, {"marks": marks_json(live.marks), "data_owner": owner}):
+        d.block = Block("", "its data is not ours, and cannot be taken over", "unsupported")
+
+
 def _adopt(d: Drafter, want: DesiredTable, live: TableState, marks: Marks) -> None:
     if isinstance(live.dataset, DatasetState):
-        want = with_live_names(want, live.dataset.indexes)
-    change = AdoptTable(want.ident, marks, expected_applied(want), wanted_indexes(want))
+        want = with_live_names(want, live.dataset)
+    change = AdoptTable(want.ident, marks, expected_applied(want))
     owner = entry_owner(d.context.owner, live)
     reason = f"taken from {owner}" if owner else "nobody owned it"
     if not d.propose(change, "metadata", reason, {"marks": marks_json(live.marks)}):
         d.block = Block("", "it is not ours, and cannot be taken over", "unsupported")
-
-
-def _location(d: Drafter, want: DesiredTable, live: TableState) -> None:
-    """Compared only when the manifest says where; then by place, not by spelling."""
-    if want.location is None or not isinstance(live.location, str):
-        return
-    if place_of(live.location) != place_of(want.location):
-        why = f"it is at {live.location}, and `location` says {want.location}: a table is not moved by that"
-        before: Json = {"marks": marks_json(live.marks)}
-        d.refuse(UpdateTable(want.ident, {}, (), live.marks), "metadata", Block("", why, "unsupported"), before)
 
 
 def _rename(d: Drafter, want: DesiredTable, old: Ident) -> None:

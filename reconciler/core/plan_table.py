@@ -5,20 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from reconciler.core.applied import expected_applied
+from reconciler.core.coverage import refresh_indexes
 from reconciler.core.diff_properties import diff_map, ignored_paths
 from reconciler.core.diff_schema import ignore_rule, unignored
 from reconciler.core.draft import Block, Context, Drafter
 from reconciler.core.fields import Fields, plain
 from reconciler.core.notes import go_along
-from reconciler.core.ownership import Standing, data_owner, standing
+from reconciler.core.ownership import Standing, data_owner, data_standing, standing
 from reconciler.core.plan_data import plan_data
 from reconciler.core.plan_dataset import plan_dataset
-from reconciler.core.plan_entry import Pending, plan_entry
+from reconciler.core.plan_entry import Pending, adopt_data, plan_entry
 from reconciler.core.plan_index import create_indexes
+from reconciler.core.plan_locations import moved
 from reconciler.core.plan_migration import plan_migration
 from reconciler.core.plan_projection import columns_for, plan_projection
 from reconciler.core.text import listing
-from reconciler.core.uris import place_of
+from reconciler.core.uris import canonical_location
 from reconciler.model.capabilities import Capabilities
 from reconciler.model.change import CreateDataset, DeclareTable, UpdateDataset, UpdateTable
 from reconciler.model.codec import marks_json
@@ -73,12 +75,17 @@ def _planned(
 ) -> Planned:
     allow = frozenset(want.allow) | context.options.allow
     known = shared.fields if shared is not None else None
-    d = Drafter(context, want.source, found, allow, block, shared is not None)
+    d = Drafter(context, want.source, found, allow, block, shared is not None, set() if want.at_least else None)
     if renamed is not None:
         d.start = Absent()
     if isinstance(found, Unreadable):
         stuck = Block(UNREADABLE, f"it exists but cannot be read: {found.message}")
         d.refuse(UpdateTable(want.ident, {}, (), Marks()), "metadata", stuck)
+        return Planned(d)
+    if isinstance(found, Present) and isinstance(found.state, TableState) and (why := moved(want, found.state)):
+        before: Json = {"marks": marks_json(found.state.marks)}
+        change = UpdateTable(want.ident, {}, (), found.state.marks)
+        d.refuse(change, "metadata", Block("", why, "unsupported"), before)
         return Planned(d)
     holds = context.capabilities.holds_properties("Table", want.ident)
     where: Standing = "owned"
@@ -86,12 +93,11 @@ def _planned(
     if isinstance(found, Present) and isinstance(found.state, TableState):
         where, pending = plan_entry(d, want, found.state, holds, renamed, notes)
     elif isinstance(found, Detached):
-        where, held = standing(context, found.dataset.owner)
-        d.block = d.block or held or _elsewhere(want, found)
+        d.block = d.block or standing(context, found.dataset.owner)[1] or _elsewhere(want, found)
         d.propose(
             _new_entry(context, want, holds, found.location, known or found.dataset.fields),
             "safe",
-            f"its data is {_still(found, context.owner)}there: attached to {found.location}",
+            f"attached to its existing data at {found.location}",
             {"location": found.location, "owner": found.dataset.owner},
         )
     elif isinstance(found, Absent):
@@ -101,7 +107,9 @@ def _planned(
     if not holds:
         _cannot_hold(d, want)
     _dataset(d, want, where, notes)
-    return Planned(d, plan_projection(d, want, where, pending, known))
+    stale = plan_projection(d, want, where, pending, known)
+    refresh_indexes(d, want)
+    return Planned(d, stale)
 
 
 def _moved_fields(context: Context, want: DesiredTable) -> Fields:
@@ -126,14 +134,10 @@ def _cannot_hold(d: Drafter, want: DesiredTable) -> None:
 
 
 def _elsewhere(want: DesiredTable, found: Detached) -> Block | None:
-    if want.location is None or place_of(want.location) == place_of(found.location):
+    if want.location is None or canonical_location(want.location) == canonical_location(found.location):
         return None
     why = f"its data is at {found.location}, and `location` says {want.location}: a table is not moved by that"
     return Block("", why, "unsupported")
-
-
-def _still(found: Detached, owner: str) -> str:
-    return "still " if found.dataset.owner == owner else ""
 
 
 def _new_entry(context: Context, want: DesiredTable, holds: bool, location: str | None, fields: Fields) -> DeclareTable:
@@ -148,7 +152,10 @@ def _dataset(d: Drafter, want: DesiredTable, where: Standing, notes: bool) -> No
         return
     held = None
     if where == "owned":
-        where, held = standing(d.context, _whose_data(d, want))
+        owner = _whose_data(d, want)
+        where, held = data_standing(d.context, owner, d.table)
+        if where == "adopting":
+            adopt_data(d, want, owner)
     if held is None or d.block is not None:
         _steps_of_data(d, want, where, notes)
         return

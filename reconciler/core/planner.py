@@ -14,12 +14,14 @@ from reconciler.core.live_counts import live_counts
 from reconciler.core.options import PlanOptions
 from reconciler.core.order import number
 from reconciler.core.plan_catalog import CatalogPlan, plan_catalog
+from reconciler.core.plan_locations import Locations
 from reconciler.core.plan_renames import earlier_names, later_names, namespace_renames
 from reconciler.core.plan_table import Shared
 from reconciler.core.policy import judge_plan
 from reconciler.core.selection import left_out, selected_in
 from reconciler.core.shared import declared_twice, followers, in_turn, left_to_others
 from reconciler.core.simulate import check
+from reconciler.core.world import World
 from reconciler.model.capabilities import Capabilities
 from reconciler.model.change import catalogs_read
 from reconciler.model.codec import canonical
@@ -69,12 +71,21 @@ def _make_plan(
     twice = declared_twice(desired, follows)
     snapshots = left_to_others(desired, snapshots, follows)
     plans: dict[str, CatalogPlan] = {}
+    several = snapshots.items() if len(snapshots) > 1 else ()
+    locations = {name: _locations(desired, name, snapshot) for name, snapshot in several}
     shared: dict[str, dict[Ident, Shared]] = {name: {} for name in snapshots}
 
     def one(name: str, snapshot: Snapshot) -> CatalogPlan:
         namespaces, tables = desired.namespaces.get(name, {}), desired.tables.get(name, {})
         return plan_catalog(
-            desired.catalogs[name], namespaces, tables, snapshot, capabilities[name], options, shared[name]
+            desired.catalogs[name],
+            namespaces,
+            tables,
+            snapshot,
+            capabilities[name],
+            options,
+            shared[name],
+            [where for other, where in locations.items() if other != name],
         )
 
     def missing(name: str, end: Snapshot, held: frozenset[Ident]) -> str | None:
@@ -90,13 +101,14 @@ def _make_plan(
     for name in sorted(snapshots):
         shared[name] |= {k.ident: _shared(plans[of.catalog], of) for k, of in follows.items() if k.catalog == name}
         plans[name] = one(name, snapshots[name])
+        locations[name] = plans[name].locations
     diagnostics: list[Diagnostic] = [*twice, *(d for p in plans.values() for d in p.diagnostics)]
     if diagnostics:
         raise PlanError(diagnostics)
     drafts = [(name, d) for name, p in plans.items() for d in p.drafts]
     deletes = [(name, d) for name, p in plans.items() for d in p.deletes]
     check([*drafts, *deletes], snapshots, one, missing, shared)
-    steps = number(in_turn(drafts, follows) if follows else drafts, deletes, follows)
+    steps = number(in_turn(drafts, follows) if follows else drafts, deletes, follows, options.clean)
     judged = judge_plan(
         desired, snapshots, capabilities, steps, selected, options.environment, options.today, options.opened
     )
@@ -114,8 +126,14 @@ def _make_plan(
         judged_on=judged.on,
         left_out=left_out(desired, plans, options, steps),
         owners={k: owner for p in plans.values() for k, owner in p.owners.items()},
+        notes=tuple(note for p in plans.values() for note in p.notes),
     )
     return with_id(plan)
+
+
+def _locations(desired: Desired, name: str, snapshot: Snapshot) -> Locations:
+    present = frozenset(i for i, t in desired.tables.get(name, {}).items() if not t.absent)
+    return Locations(World(snapshot), snapshot, desired.catalogs[name], present)
 
 
 def _shared(first: CatalogPlan, key: ObjectKey) -> Shared:
@@ -163,7 +181,9 @@ def _catalog(spec: CatalogSpec, snapshot: Snapshot, plan: CatalogPlan, capabilit
     namespaces, tables = live_counts(snapshot, capabilities)
     tables += snapshot.left_out.tables
     said = tuple(sorted(set(problems)))
-    return CatalogSummary(spec.type, not problems, namespaces, tables, _written(spec), said, tuple(plan.stale))
+    return CatalogSummary(
+        spec.type, not problems, namespaces, tables, _written(spec), said, tuple(plan.stale), tuple(plan.coverage)
+    )
 
 
 def _read_only(desired: Desired, steps: tuple[Step, ...], planned: Container[str]) -> dict[str, CatalogSummary]:

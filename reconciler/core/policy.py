@@ -149,14 +149,17 @@ def _of_whole_catalogs(desired: Desired, unknown: Iterable[Breach]) -> Iterator[
 
 
 def _of_steps(desired: Desired, steps: Sequence[Step], environment: str | None) -> Iterator[Breach]:
-    """A step that is held back changes nothing, so it breaks nothing."""
+    """A blocked step changes nothing, so it breaks nothing. What removes an object from the catalog counts as
+    destructive here, although a table keeps its data: whoever forbids loss means that too."""
     for rule in _rules(desired, environment):
         if not isinstance(rule.check, NoDestructiveChange):
             continue
         reaches = _reach(rule)
         for s in steps:
-            if s.verdict == "allowed" and s.risk in rule.check.risks and reaches(s.key):
-                message = f"{s.action} ({s.id}) is {s.risk}: {s.reason}"
+            removes = s.deletes and "destructive" in rule.check.risks
+            if s.verdict == "allowed" and (removes or s.risk in rule.check.risks) and reaches(s.key):
+                what = "removes it from the catalog" if s.deletes else f"is {s.risk}"
+                message = f"{s.action} ({s.id}) {what}: {s.reason}"
                 yield Breach(rule, s.key, Broken(message, _way_out(s), ()), s.source)
 
 

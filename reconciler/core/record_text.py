@@ -16,15 +16,12 @@ def record_reason(
     before: Iterable[str],
     after: Iterable[str],
     owners: tuple[str | None, str],
-    indexes: Sequence[str],
     beside: str = "",
 ) -> str:
-    """`before` and `after`: the entries of the record of a dataset; `owners`: in its data, and ours; `indexes`: those
-    whose definition is to be noted. `beside`: what else the step does."""
+    """`before` and `after`: the entries of the record of a dataset; `owners`: in its data, and ours. `beside`:
+    what else the step does."""
     was, will = {*before}, {*after}
     parts = _changes(named(was - will), named(will - was))
-    if indexes:
-        parts.append(f"the definition of {listing([f'index {name}' for name in sorted(indexes)])} is not noted")
     if owners[0] != owners[1]:
         parts.append(f"the owner in its data is {owners[0]}" if owners[0] else "its data has no owner yet")
     return _told(RECORD, parts, beside)

@@ -28,7 +28,7 @@ def _type(want: Field, live: Field, ignored: Ignored, path: str) -> ArrowType:
         case ListOf(item=Struct() as new), ListOf(item=Struct() as old):
             return replace(declared, item=Struct(_merged(new.fields, old.fields, ignored, path + ".item.")))
         case _:
-            return plain(want).type if classify(found, declared) == "rewrite" else found
+            return plain(want).type if classify(found, declared) in ("rewrite", "never") else found
 
 
 def _merged(want: Fields, live: Fields, ignored: Ignored, prefix: str) -> Fields:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from reconciler.core.draft import Draft
 from reconciler.core.plan_table import new_location
-from reconciler.core.uris import place_of
+from reconciler.core.uris import canonical_location, canonical_of, store_endpoints
 from reconciler.model import change as c
 from reconciler.model.capabilities import Capabilities
 from reconciler.model.desired import Desired, DesiredTable
@@ -33,15 +33,17 @@ def followers(
     selected: Mapping[str, Callable[[Ident], bool]],
 ) -> dict[ObjectKey, ObjectKey]:
     out: dict[ObjectKey, ObjectKey] = {}
-    first: dict[str, ObjectKey] = {}
+    first: dict[tuple[str, tuple[str, ...]], ObjectKey] = {}
     for name in sorted(snapshots) if len(snapshots) > 1 else ():
         live = snapshots[name].tables
+        endpoints = store_endpoints(desired.catalogs[name].options)
         for ident, want in sorted(desired.tables.get(name, {}).items()):
             if want.absent or not selected[name](ident):
                 continue
             found = live.get(ident) or (live.get(want.renamed_from) if want.renamed_from else None)
-            place = _place(want, found, capabilities[name])
-            if place is not None:
+            where = _place(want, found, snapshots[name], capabilities[name])
+            if where is not None:
+                place = (where, endpoints if "://" in where else ())
                 key = ObjectKey(name, ident, "Table")
                 leader = first.setdefault(place, key)
                 if leader.catalog != name:
@@ -104,15 +106,16 @@ def in_turn(drafts: Sequence[Named], follows: Followers) -> list[Named]:
     return entries + data + shown
 
 
-def _place(want: DesiredTable, found: Found, capabilities: Capabilities) -> str | None:
-    location: object = None
+def _place(want: DesiredTable, found: Found, snapshot: Snapshot, capabilities: Capabilities) -> str | None:
     if isinstance(found, Present) and isinstance(found.state, TableState):
-        location = found.state.place or found.state.location
-    elif isinstance(found, Detached):
-        location = found.location
-    elif found is None:
-        location = new_location(capabilities, want)
-    return place_of(location) if isinstance(location, str) else None
+        return canonical_of(found.state)
+    if not isinstance(found, Detached | None):
+        return None
+    checked = snapshot.checked.get(want.ident)
+    if checked is not None and checked.canonical:
+        return checked.canonical
+    location = found.location if found is not None else new_location(capabilities, want)
+    return canonical_location(location) if location is not None else None
 
 
 def _data(want: DesiredTable) -> tuple[object, ...]:

@@ -9,6 +9,7 @@ from reconciler.core.diff_schema import Difference, compare, ignore_rule
 from reconciler.core.fields import Fields, find
 from reconciler.core.text import listing
 from reconciler.model.checks import Checks
+from reconciler.model.data import DataRecord
 from reconciler.model.desired import DesiredTable
 from reconciler.model.verification import CheckResult
 
@@ -23,6 +24,22 @@ def schema_verdict(want: DesiredTable, live: Fields) -> CheckResult | None:
         return None
     found = list(compare(want.fields, live, want.at_least, ignore_rule(want.ignore_differences)))
     return CheckResult("schema", not found, listing([_told(x) for x in found]))
+
+
+def origin_verdict(want: DesiredTable, record: DataRecord | None) -> CheckResult | None:
+    """Whether the rows are those that we filled the table with. None when we did not, or an earlier version did and
+    nothing tells. `mix_rows` says that others may write to it: then it is only asked that our rows are not all gone."""
+    if want.data is None or record is None:
+        return None
+    if record.lost:
+        return CheckResult("origin", False, "a data step was cut off, and nothing tells whether its rows are in")
+    external = record.external
+    if external is None:
+        return CheckResult("origin", True)
+    if not external.seen:
+        return None
+    shared = want.data.mode != "replace-if-changed" and "mix_rows" in want.allow
+    return CheckResult("origin", shared and not external.gone, external.reason)
 
 
 def _told(x: Difference) -> str:

@@ -5,7 +5,7 @@ Each change maps a state to the states after each of its writes; the last one is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -17,7 +17,7 @@ from reconciler.model.data import DataRecord
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import ROOT, Ident, dotted, parent
 from reconciler.model.observed import Absent, Detached, Finding, Present, Snapshot, Unreadable
-from reconciler.model.state import UNKNOWN, DatasetState, Index, NamespaceState, TableState, Unknown
+from reconciler.model.state import UNKNOWN, BuildRecord, DatasetState, Index, NamespaceState, TableState, Unknown
 
 T = TypeVar("T", str, str | None)
 
@@ -206,20 +206,23 @@ def after_table_change(state: TableState, change: c.Change) -> Sequence[TableSta
             if not isinstance(state.dataset, DatasetState):
                 return (first,)
             owned = replace(state.dataset, owner=change.marks.owner, applied=change.applied)
-            definitions = {i.name: i for i in change.indexes}
-            recorded = tuple(_record(i, definitions.get(i.name)) for i in owned.indexes)
-            return first, replace(first, dataset=replace(owned, indexes=recorded))
+            return first, replace(first, dataset=owned)
         case c.CreateDataset():
             if state.dataset is not None:
                 raise CatalogError(Code.TABLE_ALREADY_EXISTS, f"{dotted(change.ident)} has a dataset already")
             fields, metadata = change.fields, change.schema_metadata
-            written = DatasetState(fields, metadata)
+            written = DatasetState(fields, metadata, begun_by=change.owner)
             marked = DatasetState(fields, metadata, change.config, (), change.owner, change.applied)
             return _holding(state, written), _holding(state, marked)
         case c.MigrateTable():
             return tuple(_holding(state, dataset) for dataset in migrated(state.dataset, change))
     if not isinstance(state.dataset, DatasetState):
         raise CatalogError(Code.INVALID_TABLE_STATE, f"{dotted(change.ident)} has no dataset")
+    if isinstance(change, c.ReplaceIndex):
+        return tuple(_holding(state, dataset) for dataset in _replaced(state.dataset, change.index, change.again))
+    if isinstance(change, c.RefreshIndex):
+        again = _builds(state.dataset, change.index)
+        return tuple(_holding(state, dataset) for dataset in _replaced(state.dataset, change.index, again))
     return (_holding(state, _after_dataset_change(state.dataset, change)),)
 
 
@@ -240,9 +243,11 @@ def _after_dataset_change(dataset: DatasetState, change: c.Change) -> DatasetSta
             return replace(dataset, fields=(*dataset.fields, *(plain(f) for f in change.fields)))
         case c.RewriteColumns():
             new = {f.name: f for f in change.fields}
-            return replace(dataset, fields=tuple(new.get(f.name, f) for f in dataset.fields))
+            fields = tuple(new.get(f.name, f) for f in dataset.fields)
+            return replace(dataset, fields=fields, indexes=_without(dataset, new, change.loses))
         case c.MaterializeTable():
-            return replace(dataset, data=record_after(dataset.data, change), empty=False)
+            uncounted = tuple(replace(i, rows=None, indexed_rows=None, untrained=None) for i in dataset.indexes)
+            return replace(dataset, data=record_after(dataset.data, change), empty=False, indexes=uncounted)
         case c.AlterColumns():
             return _altered(dataset, change)
         case c.DropColumns():
@@ -254,8 +259,7 @@ def _after_dataset_change(dataset: DatasetState, change: c.Change) -> DatasetSta
         case c.CreateIndex():
             if any(i.name == change.index.name for i in dataset.indexes):
                 raise CatalogError(Code.TABLE_INDEX_ALREADY_EXISTS, f"index {change.index.name} exists already")
-            made = replace(change.index, recorded=tuple(sorted(change.index.params)))
-            return replace(dataset, indexes=(*dataset.indexes, made))
+            return replace(dataset, indexes=(*dataset.indexes, _built(change.index)))
         case c.DropIndex():
             kept = tuple(i for i in dataset.indexes if i.name != change.name)
             if len(kept) == len(dataset.indexes):
@@ -268,24 +272,40 @@ def _after_dataset_change(dataset: DatasetState, change: c.Change) -> DatasetSta
 def record_after(record: DataRecord | None, change: c.MaterializeTable) -> DataRecord:
     """What is noted with the rows. Files stay known as long as the rows that came from them are there."""
     kept = {} if change.replace or record is None else record.files
-    return DataRecord(change.digest, {**kept, **change.files})
+    return DataRecord(change.digest, {**kept, **change.files}, purged=change.purges)
 
 
 def _altered(dataset: DatasetState, change: c.AlterColumns) -> DatasetState:
-    """A cast loses the column's metadata and is refused while an index is attached, as in Lance."""
-    fields = dataset.fields
-    for a in change.columns:
-        if a.type is not None and (held := [i.name for i in dataset.indexes if _touches(i.column, (a.path,))]):
-            raise CatalogError(Code.INVALID_INPUT, f"column {a.path} has the index {', '.join(held)}")
-        fields = _edit(fields, a.path, lambda f, a=a: _alter(f, a))  # type: ignore[misc]
+    """A cast is refused while an index is attached that it does not name, as in Lance."""
+    if change.empty and not dataset.empty:
+        raise CatalogError(Code.INVALID_TABLE_STATE, f"{dotted(change.ident)} has rows by now")
+    casts = [a.path for a in change.columns if a.type is not None]
+    if change.writes_anew:
+        casts = [path.partition(".")[0] for path in casts]
+    kept = _without(dataset, casts, change.loses)
     renames = {a.path: a.rename for a in change.columns if a.rename is not None}
-    indexes = tuple(replace(i, column=rename_path(i.column, renames)) for i in dataset.indexes)
-    return replace(dataset, fields=fields, indexes=indexes)
+    indexes = tuple(replace(i, column=rename_path(i.column, renames)) for i in kept)
+    return replace(dataset, fields=altered_fields(dataset.fields, change), indexes=indexes)
 
 
-def _alter(f: Field, a: c.ColumnAlteration) -> Field:
+def _without(dataset: DatasetState, paths: Collection[str], lost: Sequence[str]) -> tuple[Index, ...]:
+    """The indexes that are left when these columns are written anew."""
+    if held := [i.name for i in dataset.indexes if _touches(i.column, paths) and i.name not in lost]:
+        raise CatalogError(Code.INVALID_INPUT, f"{', '.join(paths)}: there is the index {', '.join(held)} on it")
+    return tuple(i for i in dataset.indexes if i.name not in lost)
+
+
+def altered_fields(fields: tuple[Field, ...], change: c.AlterColumns) -> tuple[Field, ...]:
+    """The columns after the change. pylance loses the metadata of a column that it casts; what is written anew keeps
+    it. Raises CatalogError when there is no such column."""
+    for a in change.columns:
+        fields = _edit(fields, a.path, lambda f, a=a: _alter(f, a, change.writes_anew))  # type: ignore[misc]
+    return fields
+
+
+def _alter(f: Field, a: c.ColumnAlteration, keeps_notes: bool) -> Field:
     if a.type is not None:
-        f = Field(f.name, a.type, f.nullable)
+        f = replace(f, type=a.type) if keeps_notes else Field(f.name, a.type, f.nullable)
     if a.nullable is not None:
         f = replace(f, nullable=a.nullable)
     return f if a.rename is None else replace(f, name=a.rename)
@@ -295,10 +315,6 @@ def _updated(dataset: DatasetState, change: c.UpdateDataset) -> DatasetState:
     fields = dataset.fields
     for path, changes in change.fields.items():
         fields = _edit(fields, path, lambda f, changes=changes: _with_metadata(f, changes))  # type: ignore[misc]
-    indexes = dataset.indexes
-    if change.indexes is not None:
-        definitions = {i.name: i for i in change.indexes}
-        indexes = tuple(_record(i, definitions.get(i.name)) for i in indexes)
     return replace(
         dataset,
         fields=fields,
@@ -306,14 +322,37 @@ def _updated(dataset: DatasetState, change: c.UpdateDataset) -> DatasetState:
         schema_metadata=_merged(dataset.schema_metadata, change.schema_metadata),
         owner=change.owner,
         applied=change.applied,
-        indexes=indexes,
     )
 
 
-def _record(live: Index, definition: Index | None) -> Index:
-    if definition is None:
-        return replace(live, recorded=())
-    return replace(live, params={**definition.params, **live.params}, recorded=tuple(sorted(definition.params)))
+def _built(index: Index, again: int = 0) -> Index:
+    """What Lance makes of it cannot be foretold in every part, so it counts as declared (see `fingerprint`)."""
+    return replace(index, record=BuildRecord(index.params, current=True, again=again))
+
+
+def _builds(dataset: DatasetState, index: Index) -> int:
+    """A refresh is no other build of the definition: it only covers more rows."""
+    known = next((i.record for i in dataset.indexes if i.name == index.name and i.type == index.type), None)
+    return known.again if known is not None and known.current and known.params == index.params else 0
+
+
+def _announced(old: Index, index: Index) -> BuildRecord | None:
+    """The record of a build that was not swapped in yet, as seen with the old index. Builds of one definition are
+    recorded side by side; a record of another type says nothing about it."""
+    if old.type != index.type:
+        return None
+    known = old.record
+    return known if known is not None and known.params == index.params else BuildRecord(index.params)
+
+
+def _replaced(dataset: DatasetState, index: Index, again: int) -> Sequence[DatasetState]:
+    """First the record, then the index: in between the record is about an index that is not there yet."""
+    old = next((i for i in dataset.indexes if i.name == index.name), None)
+    if old is None:
+        raise CatalogError(Code.TABLE_INDEX_NOT_FOUND, f"there is no index {index.name}")
+    rest = tuple(i for i in dataset.indexes if i.name != index.name)
+    announced = replace(old, record=_announced(old, index))
+    return tuple(replace(dataset, indexes=(*rest, i)) for i in (announced, _built(index, again)))
 
 
 def _with_metadata(f: Field, changes: Mapping[str, str | None]) -> Field:
@@ -326,7 +365,7 @@ def _merged(old: Mapping[str, str], changes: Mapping[str, str | None]) -> dict[s
     return {k: v for k, v in {**old, **changes}.items() if v is not None}
 
 
-def _touches(column: str, paths: Sequence[str]) -> bool:
+def _touches(column: str, paths: Collection[str]) -> bool:
     return any(column == p or column.startswith(p + ".") for p in paths)
 
 

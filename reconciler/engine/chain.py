@@ -10,12 +10,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from reconciler.core.fingerprint import prints_of, same
+from reconciler.core.coverage import refresh_due
+from reconciler.core.fingerprint import expect_of, fingerprint, prints_of, same, without_others
+from reconciler.core.world import after_table_change
 from reconciler.model.change import (
     CreateNamespace,
     DeclareTable,
     DeregisterTable,
     DropNamespace,
+    RefreshIndex,
     RenameNamespace,
     RenameTable,
     ReplaceTable,
@@ -60,7 +63,8 @@ class Link:
             return "before"
         if self._was_cut(live.finding):
             return "between"
-        if any(f in self.via for v in _views(live.finding) for f in prints_of(v, None)):
+        counted = without_others(live.finding, self.yields.columns)
+        if any(f in self.via for v in _views(counted) for f in prints_of(v, None)):
             return "between"
         return "elsewhere"
 
@@ -71,6 +75,13 @@ class Link:
         return cut is not None and _is(self.expect, Present(cut), None)
 
     def holds_after(self, finding: Finding) -> bool:
+        """A refresh changes nothing that a fingerprint covers: the live coverage says whether it is done."""
+        change = self.step.change
+        due = isinstance(change, RefreshIndex) and refresh_due(change, finding)
+        return not due and self.shows_result(finding)
+
+    def shows_result(self, finding: Finding) -> bool:
+        """By what is compared: after a refresh that was just done, rows may have come that it could not cover."""
         return (self.leaves and isinstance(finding, (Absent, Detached))) or _is(self.yields, finding, None)
 
 
@@ -84,6 +95,19 @@ def links_of(step: Step) -> tuple[Link, ...]:
     return link, Link(step, old, step.yields, GONE, leaves=True)
 
 
+def rebased(step: Step, found: Finding) -> Step:
+    """The step as it would have been planned on `found`: the object after its earlier steps, of which one was not done
+    that this one does not need."""
+    columns = step.yields.columns
+    found = without_others(found, columns)
+    if not isinstance(found, Present) or not isinstance(found.state, TableState):
+        return step
+    states = [Present(state) for state in after_table_change(found.state, step.change)]
+    via = tuple(fingerprint(state) for state in states[:-1])
+    expect, yields = (replace(expect_of(state), columns=columns) for state in (found, states[-1]))
+    return replace(step, expect=expect, yields=yields, via=via)
+
+
 def chains_of(steps: Iterable[Step]) -> dict[ObjectKey, list[Link]]:
     chains: dict[ObjectKey, list[Link]] = {}
     for step in steps:
@@ -93,14 +117,18 @@ def chains_of(steps: Iterable[Step]) -> dict[ObjectKey, list[Link]]:
 
 
 def position(chain: Sequence[Link], live: Live) -> int | None:
-    """How many links of the chain hold already, or None when the object is nowhere on it. The furthest place wins."""
+    """How many links of the chain hold already, or None when the object is nowhere on it. The furthest place wins, but
+    refreshes, which look alike before and after, hold only when the index is not due."""
     for i in range(len(chain) - 1, -1, -1):
-        match chain[i].place(live):
-            case "after":
-                return i + 1
-            case "before" | "between":
-                return i
+        place = chain[i].place(live)
+        if place != "elsewhere":
+            reached = i + 1 if place == "after" else i
+            return next((n for n in range(reached) if _is_due(chain[n], live)), reached)
     return None
+
+
+def _is_due(link: Link, live: Live) -> bool:
+    return isinstance(link.step.change, RefreshIndex) and refresh_due(link.step.change, live.finding)
 
 
 def drops(chain: Sequence[Link]) -> bool:

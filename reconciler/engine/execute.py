@@ -13,25 +13,30 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
-from reconciler.catalog.base import Catalog, DataPlane
+from reconciler.catalog.base import Catalog, DataPlace, DataPlane
+from reconciler.catalog.fence import fenced
 from reconciler.core.plan_renames import earlier_names
-from reconciler.engine.chain import Live, chains_of, links_of, locations_of
-from reconciler.engine.graph import Graph
-from reconciler.engine.journal import Journal, JournalError, NoJournal
+from reconciler.engine.chain import Live, chains_of, links_of, locations_of, rebased
+from reconciler.engine.graph import GOOD, Graph
+from reconciler.engine.journal import Journal, JournalError, NoJournal, short_id
 from reconciler.engine.outcome import JOURNAL, LEASE, SIGNAL, TIMEOUT, Halt, nothing_ran, report_of
 from reconciler.engine.progress import Progress, Silent
 from reconciler.engine.reader import Reader
 from reconciler.engine.retry import Retry
-from reconciler.engine.run_step import Ended, Lives, Tools, run_step
+from reconciler.engine.run_step import Ended, Lives, Tools, run_step, unharmed
 from reconciler.engine.stale import check, renames_of
 from reconciler.model.change import DATA_PLANE, DropNamespace
-from reconciler.model.errors import Code
+from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import ObjectKey
-from reconciler.model.observed import Scope
+from reconciler.model.observed import Finding, Present, Scope
 from reconciler.model.plan import Plan, Step
-from reconciler.model.report import Report, StepError, StepResult
+from reconciler.model.report import ExpiredTags, Report, StepError, StepResult
+from reconciler.model.state import DatasetState, TableState
 
+Expire = Callable[[str, DataPlace, str], Sequence[str]]
+"""Catalog, dataset, short id of the plan whose run this is -> the tags that were deleted."""
 TICK = 0.1
 MAX_RETRIES = 5
 FRESH = 1.0
@@ -53,11 +58,13 @@ def execute(
     guard: Callable[[], str | None] = lambda: None,
     lost: Callable[[], str | None] = lambda: None,
     applied_by: str = "",
+    expire: Expire | None = None,
 ) -> Report:
     """`max_retries`: for all catalogs, or for those named. `stop` is set by a signal. `sleep` is for tests; by default
     a wait ends early when the run is to stop. `data` runs the steps that move rows. `guard` is asked before every
     write: why there may be none any more, because the lease was lost; `lost` is the same as far as it is known, and
-    takes no time. `applied_by` is the run, noted on what it writes."""
+    takes no time. `applied_by` is the run, noted on what it writes. `expire` deletes tags of earlier runs that are too
+    old, on a table that this one changed."""
     journal = journal or NoJournal()
     _note_held_back(plan, journal)
     if plan.refused is not None:
@@ -69,6 +76,7 @@ def execute(
     run.guard = guard
     run.lost = lost
     run.applied_by = applied_by
+    run.expire = expire
     run.retries = {name: Retry(given.get(name, MAX_RETRIES), *waiting) for name in catalogs}
     return _finished(run.report(), journal)
 
@@ -94,6 +102,7 @@ class _Run:
     guard: Callable[[], str | None]
     lost: Callable[[], str | None]
     applied_by: str
+    expire: Expire | None = None
 
     def __init__(
         self,
@@ -121,6 +130,8 @@ class _Run:
         self.journal_failed = False
         self.unstarted = False
         self.fresh: dict[ObjectKey, tuple[Live, float]] = {}
+        self.left: dict[ObjectKey, Finding] = {}
+        """Objects of which a step was not done, as the steps that did not need it have to find them."""
         self.answers: queue.SimpleQueue[tuple[Step, Ended | None, JournalError | None]] = queue.SimpleQueue()
 
     def stopped(self) -> bool:
@@ -138,13 +149,44 @@ class _Run:
         self.tools = {name: self._tools(name, allowed) for name in {s.catalog for s in allowed}}
         found = check(chains_of(allowed), {n: t.reader for n, t in self.tools.items()}, self.retries)
         if found.changed:
-            return nothing_ran(self.plan, "stale", found.stale_message)
+            return replace(nothing_ran(self.plan, "stale", found.stale_message), stale=tuple(found.changed))
         if found.unreadable:
             return nothing_ran(self.plan, "failed", found.unreadable_message)
         if moved := self._moved([s for s in allowed if s.id not in found.holds]):
             return nothing_ran(self.plan, "stale", moved)
         self._run(Graph(self.plan.steps), found.holds)
-        return report_of(self.plan, self.ended, self.halt, self.why)
+        return replace(report_of(self.plan, self.ended, self.halt, self.why), expired=self._expired())
+
+    def _expired(self) -> tuple[ExpiredTags, ...]:
+        """Of tables with a step that was done and none that was not. A table without a step is not looked at: a run
+        without changes writes nothing."""
+        tables: dict[ObjectKey, TableState] = {}
+        for ended in self.ended.values():
+            key, status = ended.result.step.key, ended.result.status
+            live = ended.lives.get(key)
+            state = live.finding.state if live is not None and isinstance(live.finding, Present) else None
+            if status == "done" and isinstance(state, TableState) and isinstance(state.dataset, DatasetState):
+                tables[key] = state
+        for ended in self.ended.values():
+            if ended.result.status not in ("done", "skipped"):
+                tables.pop(ended.result.step.key, None)
+        if self.expire is None or self.stopped() or not tables:
+            return ()
+        with ThreadPoolExecutor(self.parallelism, thread_name_prefix="tags") as pool:
+            found = pool.map(lambda key: self._expire(key, tables[key]), sorted(tables))
+            return tuple(e for e in found if e.tags or e.problem is not None)
+
+    def _expire(self, key: ObjectKey, state: TableState) -> ExpiredTags:
+        """The steps are done: that old tags stay is told, and no failure."""
+        assert self.expire is not None
+        try:
+            with fenced(self.guard):
+                place = self.catalogs[key.catalog].data_place(key.ident, state)
+                return ExpiredTags(key, tuple(self.expire(key.catalog, place, short_id(self.plan.plan_id))))
+        except CatalogError as error:
+            return ExpiredTags(key, problem=f"old tags were not deleted: {error.message}")
+        except Exception as error:
+            return ExpiredTags(key, problem=f"old tags were not deleted: {type(error).__name__}: {error}")
 
     def _moved(self, steps: Sequence[Step]) -> str | None:
         """What data steps would read is part of what the plan was made on."""
@@ -235,12 +277,25 @@ class _Run:
             self.answers.put((step, None, broken))
             return
         try:
-            ended = run_step(step, self.tools[step.catalog], known)
+            ended = self._run_step(step, known)
         except Exception as error:
             message = f"internal error: {type(error).__name__}: {error}. What the catalog holds is not known."
             ended = Ended(StepResult(step, "unknown", StepError(18, Code.INTERNAL.title, message)), landed=True)
         broken = self._note(lambda: self.journal.end(ended.result))
         self.answers.put((step, ended, broken))
+
+    def _run_step(self, step: Step, known: Lives | None) -> Ended:
+        """Steps on one object run one after the other: nobody else has a word about what it is left as."""
+        found = self.left.get(step.key)
+        try:
+            planned = step if found is None else rebased(step, found)
+        except CatalogError as error:
+            result = StepResult(step, "failed", StepError(int(error.code), error.code.title, error.message))
+            return Ended(result)
+        ended = run_step(planned, self.tools[step.catalog], known)
+        if unharmed(planned, ended) or (found is not None and ended.result.status in GOOD):
+            self.left[step.key] = ended.lives[step.key].finding
+        return replace(ended, result=replace(ended.result, step=step))
 
     def _note(self, write: Callable[[], None]) -> JournalError | None:
         try:
@@ -263,7 +318,7 @@ class _Run:
             if self.stop.is_set():
                 self._halt_for(SIGNAL, "interrupted by a signal: running steps were finished, no other was started")
             elif self._late():
-                self._halt_for(TIMEOUT, f"the time-out of {self.timeout:g} s is over: no further step was started")
+                self._halt_for(TIMEOUT, "the time-out is over: no further step was started")
             elif (lost := self.lost()) is not None:
                 self._halt_for(LEASE, f"no further step was started: {lost}; apply again")
         return self.halt is not None

@@ -22,7 +22,7 @@ MOST = 4
 
 def mismatch(before: Finding, change: Change, live: Finding) -> str:
     """One sentence: the fields that the catalog shows, instead of those that the change should have given."""
-    expected = _simulated(before, change)
+    expected = simulated(before, change)
     if expected is None:
         return "the catalog does not show the result of this step"
     found = list(_differences("", finding_json(expected), finding_json(live)))
@@ -32,7 +32,7 @@ def mismatch(before: Finding, change: Change, live: Finding) -> str:
     return "; ".join(found[:MOST]) + more
 
 
-def _simulated(before: Finding, change: Change) -> Finding | None:
+def simulated(before: Finding, change: Change) -> Finding | None:
     """The object after the change, in a small world of its own; None when that cannot be told."""
     ident = change.ident
     here = change.source if isinstance(change, (RenameTable, RenameNamespace)) else ident
@@ -72,6 +72,10 @@ def _short(one: str, other: str) -> tuple[str, str]:
     alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
     start = max(0, alike - CONTEXT)
     return _cut(one, start), _cut(other, start)
+
+
+def short(value: Json) -> str:
+    return _cut(_text(value), 0)
 
 
 def _cut(text: str, start: int) -> str:

@@ -8,6 +8,10 @@ import os
 import tempfile
 from pathlib import Path
 
+from reconciler.regular_files import read_regular
+
+LARGEST = 64 << 20
+"""Bytes of a file that is replaced and read before that: metrics, which have some kilobytes."""
 ROOM = 64 * 1024
 """Bytes that a file may grow by from one run to the next."""
 
@@ -17,7 +21,7 @@ def write_atomically(path: Path, text: str) -> None:
 
     What is not a regular file (a pipe, /dev/stdout) cannot be replaced and is written to directly."""
     if path.exists() and not path.is_file():
-        path.write_text(text, encoding="utf-8")
+        _write_directly(path, text)
         return
     target = path.resolve()  # Through a symbolic link, so that the link stays one.
     mode = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask()
@@ -33,6 +37,14 @@ def write_atomically(path: Path, text: str) -> None:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
+
+
+def _write_directly(path: Path, text: str) -> None:
+    """A pipe that nobody reads is an error (ENXIO), not something to wait for."""
+    handle = os.open(path, os.O_WRONLY | os.O_TRUNC | os.O_NOCTTY | os.O_NONBLOCK)
+    os.set_blocking(handle, True)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(text)
 
 
 def create_atomically(path: Path, text: str) -> None:
@@ -63,7 +75,7 @@ def text_to_replace(path: Path) -> str:
     something new to say, what is there stays true."""
     if not _is_replaced(path):
         return ""
-    found = path.read_bytes() if path.exists() else b""
+    found = read_regular(path, LARGEST) if path.exists() else b""
     with tempfile.TemporaryFile(dir=path.resolve().parent) as probe:
         probe.write(bytes(len(found) + ROOM))
         probe.flush()

@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from reconciler.core.plan_places import Places
+from reconciler.core.plan_locations import Locations
+from reconciler.core.uris import canonical_location
 from reconciler.core.world import World
 from reconciler.engine.chain import Link, Live
 from reconciler.engine.reader import Reader
 from reconciler.engine.retry import Retry
 from reconciler.model.change import DeclareTable, ReplaceTable
 from reconciler.model.ident import Ident, ObjectKey, dotted
-from reconciler.model.observed import Detached, Snapshot, Unreadable
+from reconciler.model.observed import Absent, Detached, Finding, Snapshot, Unreadable
 
 
 def data_in_use(
@@ -33,11 +34,27 @@ def data_in_use(
         return {}, []
     touched = frozenset(key.ident if key.kind == "Namespace" else key.ident[:-1] for key in live)
     snapshot = _without(retry.call(lambda: reader.listing(touched)), {key.ident for key in wanted})
-    places = Places(World(snapshot), snapshot)
-    used = {key: other for key, location in wanted.items() if (other := places.user_of(location)) is not None}
-    taken = {key: f"its data at {wanted[key]} is table {dotted(other)} now" for key, other in used.items()}
-    unseen = places.unseen_user()
+    there = Locations(World(snapshot), snapshot)
+    taken: dict[ObjectKey, str] = {}
+    for key, location in wanted.items():
+        for other in there.users_of(_canonical(live[key].finding, location)):
+            taken[key] = f"its data at {location} is table {dotted(other)} now"
+    unseen = there.unseen_user()
     return taken, [] if unseen is None else [f"{key}: {unseen.reason}" for key in wanted if key not in taken]
+
+
+def unsuitable(live: Live, chain: Sequence[Link]) -> str | None:
+    """Why the table cannot be made or attached any more: its location is inside somebody's dataset by now, or holds
+    somebody's files."""
+    found = live.finding
+    checked = found.checked if isinstance(found, (Absent, Detached)) else None
+    makes = any(isinstance(link.step.change, DeclareTable) for link in chain)
+    return checked.conflict if checked is not None and makes else None
+
+
+def _canonical(found: Finding, location: str) -> str:
+    checked = found.checked if isinstance(found, Detached) else None
+    return checked.canonical if checked is not None else canonical_location(location)
 
 
 def _gives_back(found: Detached, chain: Sequence[Link]) -> bool:

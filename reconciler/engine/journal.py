@@ -90,7 +90,9 @@ class FileJournal:
         self._synced = 0
         self._broken: JournalError | None = None
         try:
-            self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+            # A pipe that nobody reads is an error, not something to wait for.
+            self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK, 0o644)
+            os.set_blocking(self._file, True)
         except OSError as error:
             raise JournalError(f"cannot write the journal {path}: {error.strerror}") from error
         header: dict[str, Json] = {"event": "header", "plan_id": plan_id, "tool_version": __version__}

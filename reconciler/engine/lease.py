@@ -21,12 +21,14 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from reconciler.catalog.base import LeaseRecords
+from reconciler.catalog.fence import counting
 from reconciler.engine.lease_holder import has_ended
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.lease import DEFAULT_TTL, LAST_NUMBER, Holder, Lease, lease_from
 
 _ROUNDS = 5
 _MOMENT = 0.05
+_LONGEST = 2.0
 
 
 def elapsing() -> float:
@@ -113,13 +115,24 @@ class LeaseLog:
         return Seen(number, lease)
 
     def _made(self, number: int, text: str) -> bool:
-        try:
-            made = self._records.create(number, text)
-        except CatalogError as error:
-            if not error.unknown_outcome and error.code is not Code.CONCURRENT_MODIFICATION:
-                raise
-            made = False
-        return made or self._records.read(number) == text
+        """A call that counts its sendings is repeated until they are spent, each time after a look."""
+        with counting():
+            while True:
+                try:
+                    failure, made = None, self._records.create(number, text)
+                except CatalogError as error:
+                    if not error.unknown_outcome and error.code is not Code.CONCURRENT_MODIFICATION:
+                        raise
+                    failure, made = error, False
+                there = text if made else self._records.read(number)
+                if there is not None or failure is None or not failure.sendings:
+                    return there == text
+                if failure.spent:
+                    raise failure
+                self._pause(failure)
+
+    def _pause(self, failure: CatalogError) -> None:
+        time.sleep(min(_LONGEST, _MOMENT * 2.0**failure.sendings))
 
     def _drop(self, numbers: Sequence[int]) -> None:
         for number in numbers:

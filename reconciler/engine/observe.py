@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from reconciler.core.globs import matcher
-from reconciler.core.uris import place_of
+from reconciler.core.uris import canonical_location
 from reconciler.model.capabilities import Capabilities
 from reconciler.model.errors import CatalogError
 from reconciler.model.ident import Ident
@@ -17,6 +17,7 @@ from reconciler.model.observed import (
     Detached,
     Finding,
     Gap,
+    LocationCheck,
     Observation,
     Occupied,
     Present,
@@ -77,6 +78,7 @@ def _collected(
     unread: set[Ident] = set()
     closed: set[Ident] = set()
     lacks: list[Unsupported] = []
+    checked: dict[Ident, LocationCheck] = {}
     for found in catalog.scan(scope):
         if isinstance(found, Unsupported):
             lacks.append(replace(found, reason=clean(found.reason)))
@@ -96,6 +98,8 @@ def _collected(
         finding = found.finding
         if isinstance(finding, Unreadable):
             finding = replace(finding, message=clean(finding.message))
+        if isinstance(finding, (Absent, Detached)) and finding.checked is not None:
+            checked[found.ident] = _cleaned(finding.checked, clean)
         if isinstance(finding, Absent):
             continue
         if ignored(found.ident):
@@ -120,8 +124,13 @@ def _collected(
         dict(sorted(places.items())),
         frozenset(unread | (_unseen(closed, {*tables, *places}, ignored) if scope.ignore else set())),
         _chosen(catalog.capabilities, {i: tables[i] for i in sorted(scope.detail) if i in tables}),
+        dict(sorted(checked.items())),
         tuple(sorted(lacks, key=lambda u: (u.ident, u.change))),
     )
+
+
+def _cleaned(checked: LocationCheck, clean: Callable[[str], str]) -> LocationCheck:
+    return checked if checked.conflict is None else replace(checked, conflict=clean(checked.conflict))
 
 
 def _chosen(capabilities: Capabilities, tables: Mapping[Ident, Finding]) -> dict[Ident, str]:
@@ -130,7 +139,7 @@ def _chosen(capabilities: Capabilities, tables: Mapping[Ident, Finding]) -> dict
     for ident, found in tables.items() if capabilities.chooses_location else ():
         if isinstance(found, Present) and isinstance(found.state, TableState) and isinstance(found.state.location, str):
             rule, location = capabilities.location_of(ident), found.state.location
-            by_rule = rule is not None and place_of(rule) == place_of(found.state.place or location)
+            by_rule = rule is not None and canonical_location(rule) in (canonical_location(location), found.state.place)
             if not by_rule and capabilities.location_problem(ident, location) is None:
                 out[ident] = location
     return out

@@ -8,7 +8,7 @@ from collections.abc import Container, Mapping
 from reconciler.engine.run_step import Ended
 from reconciler.model.errors import Code
 from reconciler.model.plan import Plan
-from reconciler.model.report import Outcome, Report, Status, StepError, StepResult, told_of_held_back
+from reconciler.model.report import Outcome, Report, StepError, StepResult, counted, why_blocked
 
 Halt = str
 SIGNAL: Halt = "signal"
@@ -74,17 +74,9 @@ def _message(plan: Plan, steps: tuple[StepResult, ...], halt: Halt | None, why: 
         what, _, reason = first.error.message.partition(": ")
         told = what if reason and reason in why else first.error.message
         parts.append(f"{first.step.id} {first.step.action} {first.step.key}: {told}")
-    held = told_of_held_back(steps)
+    held = why_blocked(steps)
     return "; ".join([*parts, held] if held else parts)
 
 
 def _counted(steps: tuple[StepResult, ...]) -> str:
-    counts = Counter(s.status for s in steps)
-    words: dict[Status, str] = {
-        "done": "done",
-        "skipped": "skipped",
-        "failed": "failed",
-        "unknown": "unknown",
-        "not_run": "not run",
-    }
-    return ", ".join(f"{counts[s]} {word}" for s, word in words.items() if counts[s])
+    return counted(s.ending for s in steps)

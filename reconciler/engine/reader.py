@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection, Iterable, Mapping
 
-from reconciler.catalog.base import Catalog
+from reconciler.catalog.base import Catalog, NotRead
 from reconciler.engine.observe import observe
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import Ident, Kind, dotted
@@ -18,6 +18,7 @@ class _Batch:
     def __init__(self) -> None:
         self.keys: set[Key] = set()
         self.found: Mapping[Key, Finding] | None = None
+        self.failed: Mapping[Key, CatalogError] = {}
         self.finished = False
 
 
@@ -41,15 +42,16 @@ class Reader:
                 with self._lock:
                     self._open = _Batch()
                 try:
-                    batch.found = self._ask(batch.keys)
+                    batch.found, batch.failed = self._ask(batch.keys)
                 except CatalogError:
                     if batch.keys == set(keys):
                         raise
                 finally:
                     batch.finished = True
-        if batch.found is None:  # Another object of the batch may be the culprit.
-            return self._ask(keys)
-        return {key: batch.found[key] for key in keys}
+        found, failed = (batch.found, batch.failed) if batch.found is not None else self._ask(keys)
+        if mine := {key: failed[key] for key in keys if key in failed}:  # The others of the batch have their answers.
+            raise NotRead(mine)
+        return {key: found[key] for key in keys}
 
     def covers(self, key: Key, namespaces: Collection[Ident]) -> bool:
         """Whether a plan about these namespaces has looked for it."""
@@ -74,18 +76,24 @@ class Reader:
         except Exception as error:
             raise bug(error) from error
 
-    def _ask(self, keys: Iterable[Key]) -> Mapping[Key, Finding]:
+    def _ask(self, keys: Iterable[Key]) -> tuple[Mapping[Key, Finding], Mapping[Key, CatalogError]]:
+        """What was found, and what could not be read. Raises CatalogError when that is all of it."""
         wanted = sorted(keys)
+        found: dict[Key, Finding] = {}
+        failed: Mapping[Key, CatalogError] = {}
         try:
-            found: dict[Key, Finding] = {(o.kind, o.ident): o.finding for o in self._catalog.read(wanted, self._scope)}
+            for seen in self._catalog.read(wanted, self._scope):
+                found[seen.kind, seen.ident] = seen.finding
+        except NotRead as error:
+            failed = error.errors
         except CatalogError:
             raise
         except Exception as error:
             raise bug(error) from error
         for kind, ident in wanted:
-            if (kind, ident) not in found:
+            if (kind, ident) not in found and (kind, ident) not in failed:
                 raise CatalogError(Code.INTERNAL, f"the catalog gave no answer for {kind} {dotted(ident)}")
-        return found
+        return found, failed
 
 
 def bug(error: Exception) -> CatalogError:

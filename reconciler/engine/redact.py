@@ -6,26 +6,17 @@ under our control, so every text passes through here as well.
 
 from __future__ import annotations
 
-import base64
-import contextlib
-import json
-import logging
 import re
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from urllib.parse import quote, unquote, urlsplit
 
 from reconciler.catalog.known_secrets import listen
+from reconciler.core.secret_forms import SecretForms, worth_hiding
 from reconciler.model.desired import CatalogSpec
 from reconciler.model.plan import Json
 
 MASK = "***"
-SHORTEST = 4
-"""Shorter values are words like `1` or `on`: hiding them would garble every text and protect nothing."""
-LONG = 8
-"""From here on the base64 of a secret is long enough not to be part of anything else."""
-PLAIN = re.compile(r"true|false|none|null|[0-9.]{1,6}", re.IGNORECASE)
 
 
 class Redactor:
@@ -35,42 +26,40 @@ class Redactor:
         self._lock = threading.Lock()
         self._secrets: frozenset[str] = frozenset()
         self._open: frozenset[str] = frozenset()
-        self._pattern: re.Pattern[str] | None = None
-        self._content_pattern: re.Pattern[str] | None = None
+        self._forms = self._content_forms = SecretForms(())
         self.add(secrets)
         listen(self)
 
     def add(self, secrets: Iterable[str], harmless: Iterable[str] = ()) -> None:
         """`harmless`: those that are taken out of messages only, such as a region. A value that was added without being
         called so stays a secret everywhere."""
-        found, harmless = frozenset(filter(_worth_hiding, secrets)), frozenset(harmless)
+        found, harmless = frozenset(filter(worth_hiding, secrets)), frozenset(harmless)
         with self._lock:
             openly = (self._open | (harmless - self._secrets)) - (found - harmless)
             if found <= self._secrets and openly == self._open:
                 return
             self._secrets |= found
             self._open = openly
-            self._pattern = _pattern(self._secrets)
-            self._content_pattern = _pattern(self._secrets - openly)
+            self._forms = SecretForms(self._secrets, whole=openly)
+            self._content_forms = SecretForms(self._secrets - openly)
 
     def text(self, text: str) -> str:
         """For messages, which come from services and libraries."""
-        pattern = self._pattern
-        return without_userinfo(pattern.sub(MASK, text) if pattern is not None else text)
+        return without_userinfo(self._forms.masked(text, MASK))
 
     def content(self, text: str) -> str:
         """For names and values, which people chose: a bucket may well be named after its region."""
-        pattern = self._content_pattern
-        return without_userinfo(pattern.sub(MASK, text) if pattern is not None else text)
+        return without_userinfo(self._content_forms.masked(text, MASK))
 
-    def value(self, value: Json) -> Json:
-        """Every string in a JSON value, keys included."""
+    def value(self, value: Json, clean: Callable[[str], str] | None = None) -> Json:
+        """Every string in a JSON value, keys included; as in messages unless `clean` says otherwise."""
+        clean = clean or self.text
         if isinstance(value, str):
-            return self.text(value)
+            return clean(value)
         if isinstance(value, list):
-            return [self.value(v) for v in value]
+            return [self.value(v, clean) for v in value]
         if isinstance(value, dict):
-            return {self.text(k): self.value(v) for k, v in value.items()}
+            return {clean(k): self.value(v, clean) for k, v in value.items()}
         return value
 
 
@@ -94,59 +83,6 @@ def _masked(match: re.Match[str]) -> str:
     if scheme.lower() in _CONTAINERS and ":" not in userinfo:
         return match.group()
     return f"{scheme}://{MASK}@"
-
-
-class RedactingFormatter(logging.Formatter):
-    """For all loggers, those of libraries included; tracebacks too."""
-
-    def __init__(self, redactor: Redactor, layout: str) -> None:
-        super().__init__(layout)
-        self._redactor = redactor
-
-    def format(self, record: logging.LogRecord) -> str:
-        return self._redactor.text(super().format(record))
-
-
-def _pattern(secrets: Iterable[str]) -> re.Pattern[str] | None:
-    """Longest first: a secret that starts with another one is hidden whole."""
-    forms = sorted({form for secret in secrets for form in _forms(secret)}, key=lambda s: (-len(s), s))
-    return re.compile("|".join(map(re.escape, forms))) if forms else None
-
-
-def _worth_hiding(secret: str) -> bool:
-    return len(secret) >= SHORTEST and PLAIN.fullmatch(secret) is None
-
-
-def _forms(secret: str) -> set[str]:
-    """As it is, and as it looks in a URL, in JSON, in a Python repr and in base64; each line of a multi-line one and
-    the password in a URL too."""
-    forms = {
-        secret,
-        secret.strip(),
-        quote(secret, safe=""),
-        quote(secret),
-        json.dumps(secret)[1:-1],
-        repr(secret)[1:-1],
-    }
-    forms |= {line.strip() for line in secret.splitlines()}
-    with contextlib.suppress(ValueError):
-        password = urlsplit(secret).password or ""
-        forms |= {password, unquote(password)}
-    return {f for f in forms | _in_base64(secret) if len(f) >= SHORTEST}
-
-
-def _in_base64(secret: str) -> set[str]:
-    """Alone, and after something else, as in a Basic header (`user:secret`): base64 takes three bytes at a time, so
-    there are three ways. The characters at the ends depend on the neighbours and stay."""
-    data = secret.encode("utf-8", "surrogatepass")
-    if len(data) < LONG:
-        return set()
-    forms = {base64.b64encode(data).decode()}
-    for before in range(3):
-        whole = base64.b64encode(bytes(before) + data).decode().rstrip("=")
-        end = (before + len(data)) * 8 // 6
-        forms.add(whole[(before * 8 + 5) // 6 : end])
-    return forms | {form.replace("+", "-").replace("/", "_") for form in forms}
 
 
 _REFERENCES = re.compile(r"(\$\{(env|file):[^}:]+\})+")
@@ -183,7 +119,7 @@ def reference_for(catalog: str, key: str) -> str:
 
 
 def _literal(value: object) -> bool:
-    """Whatever its length: `_worth_hiding` is about words in a text, and here it is known that the value is a secret.
+    """Whatever its length: `worth_hiding` is about words in a text, and here it is known that the value is a secret.
     Only `true` and `false` (and nothing at all) cannot be one."""
     if isinstance(value, bool) or value is None:
         return False

@@ -1,4 +1,7 @@
-"""When to try again, and after how long."""
+"""When to try again, and after how long.
+
+A client that counts its own sendings (`CatalogError.spent`) is never asked again: `max_retries: n` means at most n + 1
+sendings of one call, and two loops around it would send it (n + 1)^2 times."""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ class Retry:
 
     def wait(self, attempt: int, error: CatalogError) -> bool:
         """Waits after failed attempt number `attempt` (from 1). False when there is to be no further attempt."""
-        if attempt > self.max_retries or self.stopped():
+        if error.spent or attempt > self.max_retries or self.stopped():
             return False
         delay = self.jitter(0.0, min(LONGEST, BASE * 2.0 ** (attempt - 1)))
         if error.retry_after is not None:

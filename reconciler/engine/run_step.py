@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from reconciler.catalog.base import Catalog, DataPlane, WriteContext, Written
 from reconciler.catalog.fence import fenced
 from reconciler.engine.chain import Link, Live, Place, describe, links_of, position
+from reconciler.engine.changed import changes, said
 from reconciler.engine.explain import mismatch
+from reconciler.engine.holders import unsuitable
 from reconciler.engine.journal import short_id
 from reconciler.engine.reader import Key, Reader, bug
 from reconciler.engine.retry import Retry
@@ -25,6 +28,10 @@ from reconciler.model.state import DatasetState, TableState
 Lives = Mapping[ObjectKey, Live]
 PATIENCE = (0.05, 0.1, 0.2, 0.4)
 """Seconds between the reads of an object that another run may be changing right now."""
+_MOST_CALLS = 16
+"""Calls of one step that may all fail until their last sending. More than any step makes: bounds a server on which
+every re-read leads to another call."""
+MOST_FIELDS = 4
 _RACED = frozenset({Code.NAMESPACE_ALREADY_EXISTS, Code.TABLE_ALREADY_EXISTS, Code.CONCURRENT_MODIFICATION})
 
 
@@ -73,6 +80,17 @@ class _Attempts:
     """The last write may yet land."""
     tagged: bool | None = None
     """What the write said of the tag."""
+    sent: Counter[Hashable] = field(default_factory=Counter)
+    """The sendings of each call of this step."""
+    uncounted: int = 0
+    """Failures that no call counts."""
+
+    def failed(self, error: CatalogError) -> int:
+        """Which failure of its call this is: each call has its own budget."""
+        if error.sendings:
+            return error.sendings
+        self.uncounted += 1
+        return self.uncounted
 
     def end(self, status: Status, lives: Lives, error: StepError | None = None, landed: bool = False) -> Ended:
         live = lives.get(self.step.key)
@@ -115,7 +133,9 @@ def run_step(step: Step, tools: Tools, known: Lives | None = None) -> Ended:
     if place == "after":
         return attempts.end("skipped", lives)
     if place == "elsewhere":
-        return attempts.end("failed", lives, _moved_on(step, lives))
+        return attempts.end("failed", lives, _moved_on(step, lives, tools))
+    if (problem := unsuitable(lives[step.key], links)) is not None:
+        return attempts.end("failed", lives, _error(Code.CONCURRENT_MODIFICATION, f"{step.key}: {problem}"))
     _look_before_harm(step, tools, attempts)
     return _write_until_it_holds(step, links, tools, attempts)
 
@@ -141,6 +161,13 @@ def places(links: Sequence[Link], lives: Lives) -> Place:
     if "elsewhere" in each or (len(each) > 1 and each[0] == "before" and each[1] == "after"):
         return "elsewhere"
     return "between" if "between" in each or "after" in each else "before"
+
+
+def unharmed(step: Step, ended: Ended) -> bool:
+    """It failed, and a read says that its object is as it was."""
+    links = links_of(step)
+    read = all(link.key in ended.lives for link in links)
+    return ended.result.status == "failed" and not ended.landed and read and places(links, ended.lives) == "before"
 
 
 def _place(step: Step, links: Sequence[Link], lives: Lives, tools: Tools) -> Place:
@@ -191,21 +218,26 @@ def _write_until_it_holds(step: Step, links: Sequence[Link], tools: Tools, attem
         except CatalogError as unread:
             return attempts.end("unknown", {}, _unread(unread, error), landed=True)
         landed = landed or place in ("after", "between")
-        if place == "after":
+        written = error is None and all(link.shows_result(lives[link.key].finding) for link in links)
+        if place == "after" or written:
             return attempts.end("done", lives, landed=True)
         if error is None:
             message = mismatch(attempts.before, step.change, lives[step.key].finding)
             return attempts.end("failed", lives, _error(Code.INVALID_TABLE_STATE, message), landed)
         if place == "elsewhere" and not error.gave_up:
-            return attempts.end("failed", lives, _moved_on(step, lives, error), landed)
-        if not (error.retryable or error.unknown_outcome) or not tools.retry.wait(attempts.count, error):
+            return attempts.end("failed", lives, _moved_on(step, lives, tools, error), landed)
+        passes = error.retryable or error.unknown_outcome
+        endless = attempts.count >= _MOST_CALLS * (tools.retry.max_retries + 1)
+        if not passes or endless or not tools.retry.wait(attempts.failed(error), error):
             return replace(attempts.end("failed", lives, _step_error(error), landed), gave_up=error.gave_up)
 
 
 def _write(step: Step, tools: Tools, attempts: _Attempts) -> CatalogError | None:
-    context = WriteContext(tools.plan_id, step.id, attempts.tag, tools.applied_by)
+    before = attempts.before.state if isinstance(attempts.before, Present) else None
+    table = before if isinstance(before, TableState) else None
+    context = WriteContext(tools.plan_id, step.id, attempts.tag, tools.applied_by, table)
     try:
-        with fenced(tools.guard):
+        with fenced(tools.guard, attempts.sent):
             written = _applied(step.change, tools, attempts.before, context)
     except CatalogError as error:
         return error
@@ -231,7 +263,7 @@ def _look_before_harm(step: Step, tools: Tools, attempts: _Attempts) -> None:
     alone is removed or replaced keeps its versions and needs no such name; one that is to be deregistered is opened
     here for the version in the report alone, and goes without when it cannot be opened."""
     harms = step.risk in ("destructive", "rewrite") and not isinstance(step.change, ReplaceTable)
-    if not harms or step.change.kind != "Table":
+    if step.change.kind != "Table" or not (harms or step.deletes):
         return
     if step.deletes:
         key: Key = (step.change.kind, step.change.ident)
@@ -256,12 +288,14 @@ def _version(finding: Finding) -> int | None:
     return dataset.version if dataset is not None else None
 
 
-def _moved_on(step: Step, lives: Lives, cause: CatalogError | None = None) -> StepError:
+def _moved_on(step: Step, lives: Lives, tools: Tools, cause: CatalogError | None = None) -> StepError:
     for key, live in lives.items():
         if live.children:
             names = ", ".join(live.children[:5])
             return _error(Code.NAMESPACE_NOT_EMPTY, f"{key} holds {names}: it was not dropped")
-    what = describe(lives[step.key].finding)
+    live = lives[step.key]
+    fields = [said(d) for d in changes(tools.chains.get(step.key, ()), live) if d.field != "state"]
+    what = describe(live.finding) + (f" ({', '.join(fields[:MOST_FIELDS])})" if fields else "")
     because = f" (the write was refused: {cause.message})" if cause is not None else ""
     return _error(
         Code.CONCURRENT_MODIFICATION,

@@ -7,33 +7,37 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
+from reconciler.core.plan_data import external_change
 from reconciler.core.plan_renames import Renames, earlier_names
 from reconciler.engine.chain import RENAMES, Link, Live, children_at_the_drop, describe, drops, links_of, position
-from reconciler.engine.holders import data_in_use
+from reconciler.engine.changed import changes, said
+from reconciler.engine.holders import data_in_use, unsuitable
 from reconciler.engine.reader import Key, Reader
 from reconciler.engine.retry import Retry
 from reconciler.engine.room import pending, rivals, taken
-from reconciler.model.change import RenameNamespace
+from reconciler.model.change import MaterializeTable, RenameNamespace
 from reconciler.model.errors import CatalogError
 from reconciler.model.ident import ObjectKey, parent
 from reconciler.model.observed import Absent, Detached, Finding, Present, Unreadable
 from reconciler.model.plan import Step
-from reconciler.model.report import STALE_ADVICE
+from reconciler.model.report import STALE_ADVICE, StaleObject
+from reconciler.model.state import DatasetState, TableState
 
 MOST_NAMED = 10
+MOST_FIELDS = 4
 
 
 @dataclass
 class Check:
-    """`holds`: step ids whose result is already there. `changed` and `unreadable` name objects and say what is seen."""
+    """`holds`: step ids whose result is already there. `changed` and `unreadable` say of objects what is seen."""
 
     holds: set[str] = field(default_factory=set)
-    changed: list[str] = field(default_factory=list)
+    changed: list[StaleObject] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
 
     @property
     def stale_message(self) -> str:
-        return f"the plan is stale, nothing was written: {named(self.changed)}. {STALE_ADVICE}"
+        return f"the plan is stale, nothing was written: {named([_sentence(c) for c in self.changed])}. {STALE_ADVICE}"
 
     @property
     def unreadable_message(self) -> str:
@@ -71,8 +75,8 @@ def check(
     for key in sorted(live):
         if key in in_the_way:
             _judge_rival(key, in_the_way[key], result)
-        elif key in in_use:
-            result.changed.append(f"{key}: {in_use[key]}")
+        elif (problem := in_use.get(key) or unsuitable(live[key], chains[key])) is not None:
+            result.changed.append(StaleObject(key, problem))
         else:
             _judge(key, chains[key], live[key], held, result)
     for key in sorted(live):
@@ -80,13 +84,21 @@ def check(
             if held[link.step.id] == len(links_of(link.step)):
                 result.holds.add(link.step.id)
             elif _torn(link, held) and not isinstance(live[key].finding, Unreadable):
-                result.changed.append(f"{key}: {_torn_text(link, live[key].finding)}")
+                torn = StaleObject(key, _torn_text(link, live[key].finding), changes(chains[key], live[key]))
+                result.changed.append(torn)
     return result
 
 
 def named(texts: Sequence[str]) -> str:
     more = f"; and {len(texts) - MOST_NAMED} more" if len(texts) > MOST_NAMED else ""
     return "; ".join(texts[:MOST_NAMED]) + more
+
+
+def _sentence(found: StaleObject) -> str:
+    """With the first few fields; the report has all."""
+    told = [said(d) for d in found.differences if d.field != "state"]
+    more = [f"and {len(told) - MOST_FIELDS} more"] if len(told) > MOST_FIELDS else []
+    return f"{found.key}: {found.problem}{': ' if told else ''}{', '.join([*told[:MOST_FIELDS], *more])}"
 
 
 def _look(
@@ -149,12 +161,23 @@ def _judge(key: ObjectKey, chain: Sequence[Link], live: Live, held: Counter[str]
     at = position(chain, live)
     if at is not None:
         held.update(link.step.id for link in chain[:at])
+        if (why := _changed_rows(chain[at:], live.finding)) is not None:
+            result.changed.append(StaleObject(key, why))
     elif isinstance(live.finding, Unreadable):
         result.unreadable.append(f"{key}: {describe(live.finding)}")
     elif live.children:
-        result.changed.append(f"{key}: it holds {', '.join(live.children[:5])}")
+        result.changed.append(StaleObject(key, f"it holds {', '.join(live.children[:5])}", changes(chain, live)))
     else:
-        result.changed.append(f"{key}: {describe(live.finding)}")
+        result.changed.append(StaleObject(key, describe(live.finding), changes(chain, live)))
+
+
+def _changed_rows(chain: Sequence[Link], finding: Finding) -> str | None:
+    """Rows are in no fingerprint; those of a table that is about to be filled count all the same."""
+    if not isinstance(finding, Present) or not isinstance(finding.state, TableState):
+        return None
+    dataset = finding.state.dataset
+    fills = [link.step.change for link in chain if isinstance(link.step.change, MaterializeTable)]
+    return external_change(fills[0], dataset) if fills and isinstance(dataset, DatasetState) else None
 
 
 def _judge_rival(key: ObjectKey, rival: Present | Unreadable, result: Check) -> None:
@@ -162,7 +185,7 @@ def _judge_rival(key: ObjectKey, rival: Present | Unreadable, result: Check) -> 
     if isinstance(rival, Unreadable):
         result.unreadable.append(f"{key}: whether a {other} has this name cannot be read: {rival.message}")
     else:
-        result.changed.append(f"{key}: a {other} of this name is there")
+        result.changed.append(StaleObject(key, f"a {other} of this name is there"))
 
 
 def _torn(link: Link, held: Counter[str]) -> bool:

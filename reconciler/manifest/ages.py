@@ -1,4 +1,4 @@
-"""Ages in manifests: `30m`, `12h`, `14d`, `2w`."""
+"""Ages in manifests: `30m`, `12h`, `14d`, `2w`; `forever` where something may be kept without end."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Annotated
 
 from pydantic import AfterValidator
 
+from reconciler.model.maintenance import FOREVER
+
 _AGE = re.compile(r"^[1-9][0-9]{0,5}[smhdw]\Z")
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
 def _an_age(text: str) -> str:
@@ -20,5 +21,8 @@ def _an_age(text: str) -> str:
 Age = Annotated[str, AfterValidator(_an_age)]
 
 
-def seconds_of(age: str) -> int:
-    return int(age[:-1]) * _SECONDS[age[-1]]
+def _a_retention(text: str) -> str:
+    return text if text == FOREVER else _an_age(text)
+
+
+Retention = Annotated[str, AfterValidator(_a_retention)]

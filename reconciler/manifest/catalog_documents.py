@@ -19,6 +19,9 @@ from pydantic import (
     model_validator,
 )
 
+from reconciler.manifest.ages import Retention
+from reconciler.model.coverage import DEFAULT_MAX_ROWS, DEFAULT_MAX_UNINDEXED
+
 
 def whole(value: object) -> object:
     """`integer` in JSON Schema takes 20.0 for 20."""
@@ -58,11 +61,22 @@ class Thresholds(Strict):
     deletePercent: Annotated[float, BeforeValidator(_number), Field(ge=0, le=100)] = 20.0
 
 
+RowCount = Annotated[int, BeforeValidator(whole), Field(ge=0, le=10**15)]
+Share = Annotated[str, StringConstraints(pattern=r"^(100|[0-9]{1,2}(\.[0-9]{1,6})?)%$")]
+
+
+class IndexRefreshSpec(Strict):
+    maxRows: RowCount = DEFAULT_MAX_ROWS
+    maxUnindexed: RowCount | Share = DEFAULT_MAX_UNINDEXED
+
+
 class ManagementSpec(Strict):
     owner: Element = "default"
     adopt: bool = False
     ignore: list[NonEmpty] = ABSENT
     thresholds: Thresholds = Thresholds()
+    indexRefresh: bool | Annotated[int, BeforeValidator(whole), Field(ge=0, le=0)] | IndexRefreshSpec = True
+    tagRetention: Retention = "30d"
 
 
 class Flat(Strict):
@@ -175,6 +189,8 @@ class GlueCatalog(_Catalog):
     assume_role_external_id: NonEmpty | None = None
     assume_role_session_name: NonEmpty | None = None
     assume_role_timeout_sec: RoleSeconds | None = None
+    connect_timeout: Seconds | None = None
+    read_timeout: Seconds | None = None
     max_retries: Retries | None = None
     root: NonEmpty | None = None
     catalogs: Flag | None = None

@@ -7,9 +7,10 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, StringConstraints
 
-from reconciler.manifest.ages import Age, seconds_of
+from reconciler.manifest.ages import Age
 from reconciler.manifest.catalog_documents import ABSENT, NonEmpty, Strict, whole
 from reconciler.model.checks import NO_CHECKS, Checks, Expression, Freshness
+from reconciler.model.maintenance import seconds_of
 
 Rows = Annotated[int, BeforeValidator(whole), Field(ge=0, le=10**15)]
 Columns = Annotated[list[NonEmpty], Field(min_length=1)]

@@ -15,10 +15,11 @@ from reconciler.manifest.reserved_keys import check_reserved
 from reconciler.manifest.table_rules import check_properties, check_schema
 from reconciler.model.arrow import Field
 from reconciler.model.checks import NO_CHECKS, Checks
+from reconciler.model.coverage import IndexRefresh, parse_limit
 from reconciler.model.data import DataSpec, Migration
 from reconciler.model.desired import CatalogSpec, DesiredNamespace, DesiredTable, Management
 from reconciler.model.diagnostic import Source
-from reconciler.model.maintenance import Maintenance
+from reconciler.model.maintenance import Maintenance, tag_retention
 from reconciler.model.policy import DeclaredWaiver, Policy
 from reconciler.model.state import DESCRIPTION_KEY, EMPTY, Index, default_index_name
 
@@ -59,10 +60,20 @@ def _catalog(document: Any, value: Any, source: Source) -> CatalogSpec:
     m = document.spec.management
     if m is not None:
         limits = m.thresholds
-        management = Management(m.owner, m.adopt, tuple(m.ignore or ()), limits.deletes, limits.deletePercent)
+        refresh, kept = _index_refresh(m.indexRefresh), tag_retention(m.tagRetention)
+        ignored = tuple(m.ignore or ())
+        management = Management(
+            m.owner, m.adopt, ignored, limits.deletes, limits.deletePercent, refresh, tag_retention=kept
+        )
     return CatalogSpec(
         document.metadata.name, document.spec.type, options, management, source, dict(written.get("management", {}))
     )
+
+
+def _index_refresh(written: Any) -> IndexRefresh:
+    if isinstance(written, int):
+        return IndexRefresh() if written else IndexRefresh(max_rows=0)
+    return IndexRefresh(written.maxRows, parse_limit(written.maxUnindexed))
 
 
 def _common(document: Any, problems: list[Problem], fields: tuple[Field, ...] | None = None) -> dict[str, Any]:
@@ -74,7 +85,8 @@ def _common(document: Any, problems: list[Problem], fields: tuple[Field, ...] | 
         if "description" in given:
             properties = {**(properties or {}), DESCRIPTION_KEY: spec.description}
     if spec.ignoreDifferences:
-        check_ignore_differences(spec.ignoreDifferences, document.kind, fields, problems)
+        indexes = {_index(i).name for i in getattr(spec, "indexes", None) or ()}
+        check_ignore_differences(spec.ignoreDifferences, document.kind, fields, problems, indexes)
     if spec.renamedFrom and spec.state == "absent":
         message = "an object that is to be `state: absent` is not renamed"
         hint = "remove renamedFrom, and give the old object `state: absent` if it is that one that has to go"

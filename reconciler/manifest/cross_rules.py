@@ -8,21 +8,20 @@ from reconciler.core.globs import Finder
 from reconciler.core.uris import holds_userinfo
 from reconciler.manifest.address_rules import check_addresses
 from reconciler.manifest.backend_rules import check_backend
-from reconciler.manifest.locations import contains, normal
+from reconciler.manifest.location_rules import USERINFO, check_locations
 from reconciler.manifest.nearest import MOST, nearest
 from reconciler.manifest.problem import Problem
 from reconciler.manifest.registry import CatalogEntry, Entry, Registry
-from reconciler.manifest.row_sources import check_row_sources, schema_of
+from reconciler.manifest.row_sources import check_row_sources
 from reconciler.manifest.same_root import check_same_root
 from reconciler.manifest.schema_files import catalog_types, is_secret
 from reconciler.model.capabilities import Capabilities
-from reconciler.model.desired import CatalogSpec, DesiredTable
+from reconciler.model.desired import CatalogSpec
 from reconciler.model.errors import CatalogError
 from reconciler.model.ident import Ident, dotted
 
 CapabilitiesOf = Callable[[CatalogSpec], Capabilities | None]
 _ID = ("metadata", "id")
-_USERINFO = "a user name or a password (scheme://user:password@host)"
 MAX_LOOSE = 30
 
 
@@ -30,6 +29,7 @@ def check(registry: Registry, capabilities_of: CapabilitiesOf | None) -> None:
     names = {*registry.catalogs, *registry.broken_catalogs}
     guesses = MOST
     with_password = _userinfo(registry)
+    known: dict[str, Capabilities] = {}
     for catalog in sorted({*registry.namespaces, *registry.tables}):
         namespaces = registry.namespaces.get(catalog, {})
         tables = registry.tables.get(catalog, {})
@@ -45,11 +45,12 @@ def check(registry: Registry, capabilities_of: CapabilitiesOf | None) -> None:
         _renames(namespaces)
         _renames(tables)
         if capabilities is not None:
+            known[catalog] = capabilities
             check_backend(capabilities, [*namespaces.values(), *tables.values()])
     for name, entry in registry.catalogs.items():
         objects = (registry.namespaces.get(name, {}), registry.tables.get(name, {}))
         _ignored(entry, [e for store in objects for e in store.values()])
-    _locations(registry)
+    check_locations(registry, known)
     check_addresses(registry)
     check_same_root(registry)
     check_row_sources(registry, capabilities_of)
@@ -73,7 +74,7 @@ def _userinfo(registry: Registry) -> set[str]:
             if isinstance(value, str) and holds_userinfo(value) and not is_secret(key, type_):
                 found.add(name)
                 hint = "give them as `storage.*`" if key in ("path", "root") else "give them in the options made for it"
-                entry.report(Problem("M417", ("spec", key), f"`spec.{key}` holds {_USERINFO}", hint))
+                entry.report(Problem("M417", ("spec", key), f"`spec.{key}` holds {USERINFO}", hint))
     return found
 
 
@@ -213,64 +214,3 @@ def _ignored(catalog: CatalogEntry, entries: list[Entry]) -> None:
                 f"of catalog {spec.name!r} ({spec.source})",
                 "change the pattern, or remove this document",
             )
-
-
-def _locations(registry: Registry) -> None:
-    places: dict[str, list[Entry]] = {}
-    for catalog, tables in registry.tables.items():
-        spec = registry.catalogs.get(catalog)
-        root = str(spec.spec.options.get("path", "")) if spec is not None else None
-        placed: list[tuple[str, Entry]] = []
-        for entry in tables.values():
-            declared = entry.declared
-            if not isinstance(declared, DesiredTable) or declared.location is None:
-                continue
-            if holds_userinfo(declared.location):
-                message = f"`spec.location` holds {_USERINFO}"
-                entry.error("M417", ("spec", "location"), message, "leave them out: the catalog's `storage.*` has them")
-            elif not declared.absent:
-                place = normal(declared.location, root)
-                placed.append((place, entry))
-                places.setdefault(place, []).append(entry)
-        _within_catalog(placed)
-    for place, entries in places.items():
-        _across_catalogs(place, entries)
-
-
-def _within_catalog(placed: list[tuple[str, Entry]]) -> None:
-    """Sorted by path parts, whatever is inside a place comes right after it."""
-    placed.sort(key=lambda item: (item[0].split("/"), item[1].declared.source))
-    outer: tuple[str, Entry] | None = None
-    for place, entry in placed:
-        if outer is None or (place != outer[0] and not contains(outer[0], place)):
-            outer = (place, entry)
-            continue
-        how = "at the same location as" if place == outer[0] else "inside the location of"
-        other = outer[1].declared
-        entry.error(
-            "M406",
-            ("spec", "location"),
-            f"the table is {how} {dotted(other.ident)}, declared at {other.source}",
-            "give each table its own location",
-        )
-
-
-def _across_catalogs(place: str, entries: list[Entry]) -> None:
-    """One dataset may be declared in several catalogs, with equal schemas."""
-    with_schema = [e for e in entries if isinstance(e.declared, DesiredTable) and e.declared.fields is not None]
-    if len(with_schema) < 2:
-        return
-    first = min(with_schema, key=lambda e: e.declared.source)
-    wanted = _schema_of(first)
-    for entry in with_schema:
-        if entry.declared.catalog != first.declared.catalog and _schema_of(entry) != wanted:
-            entry.error(
-                "M407",
-                ("spec", "location"),
-                f"the dataset at {place} is declared with another schema at {first.declared.source}",
-                "one dataset has one schema: make them equal",
-            )
-
-
-def _schema_of(entry: Entry) -> list[tuple[str, str, bool]]:
-    return schema_of(entry.declared) if isinstance(entry.declared, DesiredTable) else []

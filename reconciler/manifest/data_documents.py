@@ -101,12 +101,23 @@ SourceDoc = Annotated[
 ]
 
 
+MissingNull = Annotated[Literal["null"] | None, Field()]
+"""`missing: null`, as YAML's null or as the text: an overlay can only write the text, as null removes a key there."""
+
+
+class SourceColumn(Strict):
+    source: Annotated[NonEmpty, Field(alias="from")] = ABSENT
+    cast: bool = False
+    missing: MissingNull = None
+
+
 class DataDoc(Strict):
     source: SourceDoc
     mode: Literal["once", "append", "replace-if-changed"]
     partitions: Annotated[int, BeforeValidator(whole), Field(ge=1, le=100_000)] = ABSENT
     orderBy: Annotated[list[NonEmpty], Field(min_length=1)] = ABSENT
-    columns: dict[NonEmpty, NonEmpty] = ABSENT
+    columns: dict[NonEmpty, NonEmpty | SourceColumn] = ABSENT
+    missing: MissingNull = None
 
 
 class MigrationDoc(Strict):
@@ -116,8 +127,21 @@ class MigrationDoc(Strict):
 
 def data_of(doc: DataDoc) -> DataSpec:
     source: dict[str, Any] = doc.source.model_dump(exclude_unset=True)
-    columns = MappingProxyType(dict(doc.columns or {}))
-    return DataSpec(source, doc.mode, doc.partitions, tuple(doc.orderBy or ()), columns)
+    columns = {name: _column(given) for name, given in (doc.columns or {}).items()}
+    return DataSpec(
+        source,
+        doc.mode,
+        doc.partitions,
+        tuple(doc.orderBy or ()),
+        MappingProxyType({name: c.source for name, c in columns.items() if c.source is not None}),
+        frozenset(name for name, c in columns.items() if c.cast),
+        frozenset(name for name, c in columns.items() if "missing" in c.model_fields_set),
+        "missing" in doc.model_fields_set,
+    )
+
+
+def _column(given: str | SourceColumn) -> SourceColumn:
+    return SourceColumn.model_validate({"from": given}) if isinstance(given, str) else given
 
 
 def migration_of(doc: MigrationDoc) -> Migration:

@@ -6,14 +6,15 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from reconciler.core.index_fit import sortable
 from reconciler.core.secret_names import names_secret
 from reconciler.core.uris import holds_userinfo, is_signed
-from reconciler.manifest.index_rules import broken, sortable
+from reconciler.manifest.index_rules import broken
 from reconciler.manifest.nearest import nearest
 from reconciler.manifest.problem import Path, Problem
 from reconciler.manifest.source_sql import check_sql, other_tables
 from reconciler.model.arrow import Field, Scalar
-from reconciler.model.data import FILE_FORMATS, DataSpec
+from reconciler.model.data import FILE_FORMATS, TEXTS, DataSpec
 
 PLACE: Path = ("spec", "data")
 SOURCE: Path = (*PLACE, "source")
@@ -63,9 +64,18 @@ def _columns(data: DataSpec, fields: Sequence[Field], problems: list[Problem]) -
         elif not broken(known[name].type) and (not sortable(known[name].type) or known[name].type == _HALF):
             message = f"rows cannot be sorted by {name!r} ({known[name].type})"
             problems.append(Problem("M471", place, message, "sort by a column of plain values"))
-    for name in data.columns:
+    for name in sorted({*data.columns, *data.casts, *data.nulls}):
         if name not in known:
             _unknown(name, known, (*PLACE, "columns", name), problems, at_key=True)
+    for name in sorted(data.nulls & known.keys()):
+        if not known[name].nullable:
+            message = f"the column {name!r} is NOT NULL: it cannot be null where the source lacks it"
+            hint = "remove missing, or give the column a `default` or `backfill`"
+            problems.append(Problem("M488", (*PLACE, "columns", name, "missing"), message, hint, at_key=True))
+    if data.format in TEXTS:
+        for name in sorted(data.casts & known.keys()):
+            message = f"texts of {data.format} become the declared type anyway: `cast` has nothing to do"
+            problems.append(Problem("M489", (*PLACE, "columns", name, "cast"), message, "remove cast", at_key=True))
 
 
 def _unknown(name: str, known: Mapping[str, Field], place: Path, problems: list[Problem], at_key: bool) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 
 from reconciler.core.taken_away import TakenAway, taken_away
-from reconciler.core.uris import holds_userinfo, place_of
+from reconciler.core.uris import canonical_location, holds_userinfo
 from reconciler.manifest.columns import Columns
 from reconciler.manifest.convert import convert
 from reconciler.manifest.documents import API_VERSION
@@ -188,9 +188,9 @@ class _Writer:
         if reason is not None:
             return self._missing(kind, ident, f"{name} cannot be written as a manifest: {reason}")
         warnings = tuple(_line(self.clean(f"{name}: {n}")) for n in notes.warnings)
-        comments = "".join(f"{name}: {n}\n" for n in (*notes.warnings, *notes.remarks))
+        comments = "".join(_comment(self.clean(f"{name}: {n}")) for n in (*notes.warnings, *notes.remarks))
         kept_back = (tuple(withheld.paths), tuple(withheld.references))
-        return Part(kind, ident, _comment(self.clean(comments)), document, warnings, *kept_back, gone)
+        return Part(kind, ident, comments, document, warnings, *kept_back, gone)
 
     def _left_to_others(
         self, kind: Kind, gone: Sequence[TakenAway], live: NamespaceState | TableState
@@ -212,7 +212,7 @@ class _Writer:
         reason = self.ident_problem(kind, ident) or self._secret_name(document) or _why_not(document)
         if reason is not None:
             why = self.clean(f"{name} cannot be written as a manifest: {reason}")
-            return Part(kind, ident, _comment(f"{told}\n{why}"), None, (told, _line(why)), unread=True)
+            return Part(kind, ident, _comment(told) + _comment(why), None, (told, _line(why)), unread=True)
         return Part(kind, ident, unread_comment(told), document, (told,), unread=True)
 
     def _missing(self, kind: Kind, ident: Ident, text: str) -> Part:
@@ -244,10 +244,10 @@ class _Writer:
             notes.warnings.append("the location is left out: it holds a user name or a password")
         elif self.clean(location) != location:
             notes.warnings.append("the location is left out: it holds a secret")
-        elif place_of(location) in self.used:
+        elif canonical_location(location) in self.used:
             notes.warnings.append("the location is left out: another table has the same")
         else:
-            self.used.add(place_of(location))
+            self.used.add(canonical_location(location))
             spec["location"] = location
 
     def _table_spec(self, state: TableState, spec: Doc, notes: _Notes) -> None:
@@ -368,4 +368,4 @@ def _line(text: str) -> str:
 
 
 def _comment(text: str) -> str:
-    return "".join(f"# {line}\n" for line in map(_line, text.splitlines()) if line)
+    return f"# {_line(text)}\n"

@@ -10,7 +10,10 @@ from contextlib import suppress
 from reconciler.manifest.links import is_in, leads_out
 from reconciler.manifest.nearest import nearest
 from reconciler.model.diagnostic import Diagnostic, Source
+from reconciler.regular_files import read_given
 
+MAX_MANIFEST = 256 << 20
+"""Bytes of one file. Files of a generator have some megabytes."""
 SUFFIXES = (".yaml", ".yml")
 SKIPPED_FOLDERS = frozenset({"overlays"})
 _ALMOST = 0.7
@@ -49,8 +52,7 @@ def find(
 
 def read(file: str, diagnostics: list[Diagnostic]) -> bytes | None:
     try:
-        with open(file, "rb") as handle:
-            return handle.read()
+        return read_given(file, MAX_MANIFEST)
     except OSError as error:
         diagnostics.append(_unreadable(file, error))
         return None

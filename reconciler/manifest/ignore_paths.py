@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from reconciler.core.diff_schema import ASPECTS
 from reconciler.manifest.problem import Problem
@@ -15,11 +15,16 @@ _AFTER_COLUMN = f"after a column comes nothing, or one of {', '.join(ASPECTS)}, 
 
 
 def check_ignore_differences(
-    paths: Sequence[str], kind: str, fields: Sequence[Field] | None, problems: list[Problem]
+    paths: Sequence[str],
+    kind: str,
+    fields: Sequence[Field] | None,
+    problems: list[Problem],
+    indexes: Collection[str] = (),
 ) -> None:
     """`description`, `properties[.KEY]`, and for tables `config[.KEY]`, `schemaMetadata[.KEY]`, `indexes[.NAME]`,
     `schema[.COLUMN[.type|.nullable|.comment|.metadata[.KEY]]]`. Keys may contain dots; a nested column has a dotted
-    path, through lists by the word `item`. Names that are not declared are allowed: they may be live."""
+    path, through lists by the word `item`. Names that are not declared are allowed: they may be live. `indexes`: the
+    names of the declared ones."""
     roots = _TABLE_ROOTS if kind == "Table" else _NAMESPACE_ROOTS
     columns = {f.name: f for f in reversed(fields or ())}
     for index, path in enumerate(paths):
@@ -28,10 +33,20 @@ def check_ignore_differences(
             near = difflib.get_close_matches(root, roots, 1, 0.5)
             hint = f"did you mean {near[0]}?" if near and near[0] != root else "paths begin with " + ", ".join(roots)
             found: tuple[str, str] | None = (f"unknown path {path!r}", hint)
+        elif root == "indexes":
+            found = _index_problem(path, rest, indexes)
         else:
             found = _column_problem(path, rest.split("."), columns) if root == "schema" and rest else None
         if found is not None:
             problems.append(Problem("M433", ("spec", "ignoreDifferences", index), *found))
+
+
+def _index_problem(path: str, rest: str, indexes: Collection[str]) -> tuple[str, str] | None:
+    """An index is built as a whole, so it is left to others as a whole."""
+    name = next((n for n in sorted(indexes) if rest.startswith(f"{n}.")), None)
+    if name is None or rest in indexes:
+        return None
+    return f"the path {path!r} goes on after the index {name!r}", f"an index is ignored as a whole: indexes.{name}"
 
 
 def _column_problem(path: str, parts: list[str], columns: Mapping[str, Field]) -> tuple[str, str] | None:

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from reconciler.core.diff_index import index_differences
 from reconciler.core.diff_properties import left_to_others, with_description
 from reconciler.core.diff_schema import ignore_rule
 from reconciler.core.taken_away import TakenAway
-from reconciler.core.uris import place_of
+from reconciler.core.uris import canonical_location
 from reconciler.manifest.emit_columns import Doc
 from reconciler.manifest.ignore_paths import check_ignore_differences
 from reconciler.manifest.import_columns import SCHEMA, column_edits
@@ -108,7 +109,9 @@ def _common(
 def _location(declared: DesiredTable, wanted_doc: Doc) -> Iterator[Edit]:
     """Only where a manifest has to give it."""
     location = wanted_doc["spec"].get("location")
-    if location is not None and (declared.location is None or place_of(declared.location) != place_of(location)):
+    if location is not None and (
+        declared.location is None or canonical_location(declared.location) != canonical_location(location)
+    ):
         yield Set(("spec", "location"), escaped(location))
 
 
@@ -129,7 +132,8 @@ def _indexes(
     declared: DesiredTable, live: DatasetState, wanted: Sequence[Index], wanted_doc: Doc, written: Sequence[Doc]
 ) -> Iterator[Edit]:
     there = {i.name: (i, doc) for i, doc in zip(wanted, wanted_doc["spec"].get("indexes", ()), strict=True)}
-    unsaid = {i.name for i in live.indexes} - there.keys()
+    shown = {i.name: i for i in live.indexes}
+    unsaid = shown.keys() - there.keys()
     new: list[Doc] = []
     for number, said in enumerate(declared.indexes):
         path = (*INDEXES, number)
@@ -143,8 +147,8 @@ def _indexes(
         if (said.type, said.column) != (found.type, found.column):
             yield from _another_index(path, entry, said, doc)
             continue
-        for key, value in said.params.items():
-            if key in found.params and found.params[key] != value:
+        for key in index_differences(said, shown[said.name]):
+            if key in found.params:
                 yield Set((*path, "params", key), found.params[key])
     names = {i.name for i in declared.indexes}
     new += [d for n, (_, d) in there.items() if n not in names and f"indexes.{n}" not in declared.ignore_differences]

@@ -1,5 +1,5 @@
-"""Parameters of indexes that cannot be read back: a file keeps what it says, or gets what we noted when we made the
-index. Somebody else may have made it anew with others. That is told, once for all objects."""
+"""Parameters that cannot be read from a live index: a file keeps what it says of them, and a new one leaves them out.
+That is reported, once for all objects."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class UnreadTold:
     def text(self) -> str:
         more = f" (nor can {plural(self._count - 1, 'other parameter')})" if self._count > 1 else ""
         return (
-            f"{self._first} cannot be read from a live index{more}: the files say what was declared, which is not what "
-            "is live if others have made the index anew"
+            f"{self._first} cannot be read from the live index{more}: files keep what they say of it, and new ones "
+            "leave it out"
         )
 
 
@@ -39,5 +39,5 @@ def _unread(said: Sequence[Index], live: DatasetState) -> Iterator[tuple[str, st
     for index in said:
         found = there.get(index.name)
         if found is not None and found.type == index.type:
-            unknown = (n for n in index.params if n in found.unread or n not in found.params)
-            yield from ((index.name, name) for name in unknown)
+            unknown = {*found.unread, *(n for n in index.params if n not in found.params)}
+            yield from ((index.name, name) for name in sorted(unknown))

@@ -16,6 +16,7 @@ from reconciler.manifest.convert import convert
 from reconciler.manifest.emit import Part
 from reconciler.manifest.emit_columns import Doc
 from reconciler.manifest.emit_secrets import edits_with_references, with_references
+from reconciler.manifest.files import MAX_MANIFEST
 from reconciler.manifest.import_columns import rewritten
 from reconciler.manifest.import_defaults import Conflict, DefaultsTold, check_defaults, under_defaults
 from reconciler.manifest.import_edits import edits_for, left_edits
@@ -45,6 +46,7 @@ from reconciler.model.diagnostic import Source
 from reconciler.model.file_change import FileChange
 from reconciler.model.ident import ObjectKey
 from reconciler.model.state import NamespaceState, TableState
+from reconciler.regular_files import read_regular
 
 Say = Callable[[str], None]
 
@@ -320,7 +322,7 @@ class ImportedFiles:
 
 def _opened(file: str) -> Sheet | CannotEdit:
     try:
-        return Sheet(Path(file).read_bytes())
+        return Sheet(read_regular(file, MAX_MANIFEST))
     except CannotEdit as error:
         return error
     except OSError as error:

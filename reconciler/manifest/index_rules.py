@@ -1,13 +1,14 @@
-"""Which index fits which column. Every rule was measured with pylance 14, on an empty and on a filled table."""
+"""Errors and warnings of the declared indexes of a table."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from reconciler.core.index_fit import not_taken, unsuitable
 from reconciler.manifest.columns import BROKEN
 from reconciler.manifest.nearest import nearest
 from reconciler.manifest.problem import Path, Problem
-from reconciler.model.arrow import ArrowType, Decimal, Field, FixedBinary, ListOf, MapOf, Scalar, Struct, Temporal
+from reconciler.model.arrow import ArrowType, Field, ListOf, MapOf, Struct
 from reconciler.model.state import VECTOR_INDEXES, Index
 
 
@@ -40,6 +41,9 @@ def check_indexes(indexes: Sequence[Index], fields: Sequence[Field] | None, prob
                 )
             )
         names.setdefault(index.name, number)
+        for key, why in not_taken(index.params, index.type):
+            message = f"{key} of index {index.name!r} ({index.type}): {why}"
+            problems.append(Problem("M429", (*place, "params", key), message))
         if fields is None:
             continue
         column = _column(columns, index.column)
@@ -73,8 +77,8 @@ def warn_of_nested(indexes: Sequence[Index], problems: list[Problem]) -> None:
                 ("spec", "indexes", nested[0], "column"),
                 f"a {index.type} index on the nested column {index.column!r} that is made while the table is empty "
                 "makes optimize_indices() of pylance 14 fail once there are rows",
-                "declare it when the table holds rows, or take it out then (allow: [drop_index]), apply, and put it "
-                "back; until then, optimize the other indexes by name (index_names)",
+                "`apply` builds it again once there are rows (management.indexRefresh); until then, optimize the other "
+                "indexes by name (index_names)",
                 severity="warning",
             )
         )
@@ -105,74 +109,3 @@ def broken(type_: ArrowType) -> bool:
             return broken(type_.key) or broken(type_.value)
         case _:
             return type_ is BROKEN
-
-
-_TEXT = frozenset({"string", "large_string"})
-_FLOATS = frozenset({"float16", "float32", "float64"})
-_UNSORTED = frozenset({"null", "blob"})
-_UNHASHED = frozenset({"bool", "float16"})
-
-
-def unsuitable(index: Index, type_: ArrowType) -> str | None:
-    """Why pylance would refuse this index on a column of this type, or None. It takes a zonemap on any type."""
-    if index.type in VECTOR_INDEXES:
-        return _vector(index, type_)
-    match index.type:
-        case "label_list":
-            fits = isinstance(type_, ListOf) and type_.size is None and not _nested(type_.item)
-            return None if fits else "it needs a list or large_list of plain values"
-        case "inverted":
-            inner = type_.item if isinstance(type_, ListOf) and type_.size is None else type_
-            return None if _text(inner) else "it needs a string column or a list of strings"
-        case "ngram":
-            return None if _text(type_) else "it needs a string column"
-        case "btree" | "bitmap":
-            fits = sortable(type_)
-            return (
-                None if fits else "it needs a column of plain values, not lists, structs, maps, dictionaries or blobs"
-            )
-        case "bloomfilter":
-            fits = sortable(type_) and _hashable(type_)
-            return None if fits else "it needs integers, float32, float64, strings, binary, dates, times or timestamps"
-        case _:
-            return None
-
-
-_BINARY = ("ivf_flat", "ivf_hnsw_flat")
-
-
-def _vector(index: Index, type_: ArrowType) -> str | None:
-    if not isinstance(type_, ListOf) or type_.size is None:
-        return "a vector index needs a fixed_size_list column"
-    item = type_.item.name if isinstance(type_.item, Scalar) else str(type_.item)
-    if item not in _FLOATS and item != "uint8":
-        return "the vector's items must be float16, float32, float64 or uint8"
-    if (index.params.get("metric") == "hamming") != (item == "uint8"):
-        return "the metric hamming needs uint8 items, and uint8 items the metric hamming"
-    if item == "uint8" and index.type not in _BINARY:
-        return f"uint8 items can only have {' or '.join(_BINARY)}"
-    parts = index.params.get("num_sub_vectors")
-    if isinstance(parts, int) and type_.size % parts:
-        return f"num_sub_vectors {parts} does not divide the size {type_.size}"
-    return None
-
-
-def _nested(type_: ArrowType) -> bool:
-    return isinstance(type_, ListOf | Struct | MapOf) or type_ == Scalar("blob")
-
-
-def _text(type_: ArrowType) -> bool:
-    return isinstance(type_, Scalar) and type_.name in _TEXT
-
-
-def sortable(type_: ArrowType) -> bool:
-    """Plain values, which have an order."""
-    if isinstance(type_, Scalar):
-        return type_.name not in _UNSORTED
-    return isinstance(type_, Temporal | Decimal | FixedBinary)
-
-
-def _hashable(type_: ArrowType) -> bool:
-    if isinstance(type_, Scalar):
-        return type_.name not in _UNHASHED
-    return isinstance(type_, Temporal) and type_.name != "duration"

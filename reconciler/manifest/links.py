@@ -1,8 +1,8 @@
 """Links that a stranger may have put among the files: what is reached by one must not be anywhere else.
 
 A path of the command line is trusted as a text, and not for where a link takes it: below the working directory, where a
-checkout lies, it stays there; elsewhere it stays in the folder that it is in. What git keeps for itself is never in a
-folder: a checkout has tokens there.
+checkout lies, it stays there; elsewhere it stays in the folder that it is in. Links that are found in it stay in the
+folders that were given. What git keeps for itself is never in a folder: a checkout has tokens there.
 """
 
 from __future__ import annotations
@@ -16,10 +16,21 @@ _DEVICES = "/dev"
 
 
 def bounds(paths: Iterable[str], whole_repository: bool) -> tuple[str, ...]:
-    """The folders that links may lead to. `whole_repository`: also where that of a path begins above it, so that links
-    inside of one work from wherever the program is started."""
-    found = {bound(path) for path in paths}
-    return tuple(sorted({_repository(folder) or folder for folder in found} if whole_repository else found))
+    """The folders that links may lead to: the given ones. `whole_repository`: all of the git repository that a path is
+    in, so that links inside of one work from wherever the program is started. Not for a pull request that is planned
+    with credentials: beside its folders are the base branch and what earlier steps of the job left."""
+    if not whole_repository:
+        return tuple(sorted(_own_folder(path) for path in paths))
+    return tuple(sorted({_repository(folder) or folder for folder in map(bound, paths)}))
+
+
+def _own_folder(path: str) -> str:
+    """The folder that a given path is, or is in. Of one that a link takes out of its bound, the bound: it is not in
+    there, and refused."""
+    found = root(path)
+    if found is None or not os.path.exists(found):
+        return bound(path)
+    return found if os.path.isdir(found) else os.path.realpath(os.path.dirname(os.path.abspath(path)))
 
 
 def _repository(folder: str) -> str | None:

@@ -6,9 +6,10 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from reconciler.manifest.ages import Age, seconds_of
+from reconciler.manifest.ages import Age
 from reconciler.manifest.catalog_documents import ABSENT, Strict, whole
-from reconciler.model.maintenance import Cleanup, Compact, Indexes, Maintenance
+from reconciler.model.coverage import Limit
+from reconciler.model.maintenance import Cleanup, Compact, Indexes, Maintenance, seconds_of
 
 Count = Annotated[int, BeforeValidator(whole), Field(ge=1, le=2**31 - 1)]
 Several = Annotated[int, BeforeValidator(whole), Field(ge=2, le=2**31 - 1)]
@@ -50,6 +51,6 @@ def maintenance_of(doc: MaintenanceDoc) -> Maintenance:
         Compact(compact.targetRowsPerFragment, compact.minSmallFragments, compact.maxDeletedPercent)
         if compact
         else None,
-        Indexes(indexes.maxUnindexedRows) if indexes else None,
+        Indexes(Limit(indexes.maxUnindexedRows)) if indexes else None,
         Cleanup(seconds_of(cleanup.olderThan), cleanup.keepTagged, cleanup.retainVersions) if cleanup else None,
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from reconciler.manifest.locations import normal
+from reconciler.core.uris import canonical_location
 from reconciler.manifest.registry import Entry, Registry
 from reconciler.model.desired import CatalogSpec, DesiredObject, DesiredTable
 from reconciler.model.ident import Ident, Kind, dotted
@@ -34,7 +34,7 @@ def _root(spec: CatalogSpec) -> Root:
     other credentials or headers, because they may decide what is seen."""
     if spec.type != "dir":
         return (spec.type, *sorted(f"{k}={v}" for k, v in spec.options.items() if not _tunes(k)))
-    path = normal(str(spec.options.get("path", "")), None)
+    path = canonical_location(str(spec.options.get("path", "")))
     local = "://" not in path and "${" not in path
     endpoints = sorted(f"{k}={v}" for k, v in spec.options.items() if "endpoint" in k.lower())
     return (spec.type, os.path.realpath(path) if local else path, *endpoints)

@@ -227,7 +227,8 @@ def _as_string(text: str, rule: dict[str, Any]) -> str:
 
 
 def _not_one_of(path: Path, rule: dict[str, Any], node: Node | None) -> Problem:
-    options = [str(o) for o in rule.get("enum", [rule.get("const", "another value")])]
+    given = rule.get("enum", [rule.get("const", "another value")])
+    options = list(dict.fromkeys("null" if o is None else str(o) for o in given))
     text = node.text if node is not None and node.kind == "scalar" else ""
     code = {"apiVersion": "M201", "kind": "M202"}.get(_show(path), "M207")
     if node is not None and node.kind == "scalar" and node.plain and not isinstance(resolve(text), str):

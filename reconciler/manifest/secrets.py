@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
+import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from reconciler.core.secret_names import CREDENTIAL, client_id
 from reconciler.manifest.problem import ManifestError, Path, Problem
 from reconciler.manifest.resolved_options import check_resolved, empty_parts
 from reconciler.manifest.schema_files import is_secret, is_secret_of_source, secret_keys
@@ -22,10 +25,10 @@ def connection_options(
 ) -> tuple[dict[str, str], frozenset[str]]:
     """Option strings, and the set of secret values for redaction. `schema` is that of the type's keys.
 
-    Secret is every value of a key that the schema marks `x-secret`, and each `${env:}` or `${file:}` value in it;
-    without a schema, of a key that any built-in type marks. `true`, `false` and values of fewer than four characters
-    are left out of the set: hiding those everywhere would hide nothing and break the output. Raises ManifestError
-    with everything that is wrong, which names keys but never a value.
+    Secret is every value of a key that the schema marks `x-secret`, the client id in `credential` included, and each
+    `${env:}` or `${file:}` value in it; without a schema, of a key that any built-in type marks. `true`, `false` and
+    values of fewer than four characters are left out of the set: hiding those everywhere would hide nothing and break
+    the output. Raises ManifestError with everything that is wrong, which names keys but never a value.
     """
     secret = secret_keys(schema) if schema is not None else is_secret
     resolver = Resolver({}, environ)
@@ -44,6 +47,8 @@ def connection_options(
         options[key] = expanded.text
         if secret(key):
             secrets.update((*_parts(expanded.text), *expanded.used))
+        if key == CREDENTIAL:
+            secrets.update(client_id(options))
         if schema is not None and "${" in written and not expanded.troubles and not empty:
             try:
                 check_resolved(key, expanded.text, schema)
@@ -97,8 +102,19 @@ def _worth_hiding(secrets: set[str]) -> frozenset[str]:
 
 
 def _parts(text: str) -> tuple[str, ...]:
-    """The whole, and what is sent of it on its own: the secret of `client_id:secret`, the token of `Bearer token`."""
-    return (text, text.partition(":")[2], *text.split(" ")[1:])
+    """The whole, and what is sent of it on its own: the secret of `client_id:secret`, the token of `Bearer token`, the
+    user and password of `Basic base64`, which a service decodes."""
+    return (text, text.partition(":")[2], *text.split(" ")[1:], *_of_basic(text))
+
+
+def _of_basic(text: str) -> tuple[str, ...]:
+    scheme, _, coded = text.strip().partition(" ")
+    if scheme.lower() != "basic":
+        return ()
+    with contextlib.suppress(ValueError):
+        user, colon, password = base64.b64decode(coded.strip(), validate=True).decode().partition(":")
+        return (f"{user}{colon}{password}", password)
+    return ()
 
 
 def _text(value: object) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -12,6 +12,32 @@ from reconciler.manifest.nearest import nearest
 from reconciler.manifest.problem import Path, Problem
 
 _HINT = "one SELECT; with WITH, UNION and the like if need be"
+_ROWS = frozenset(
+    [
+        "range",
+        "explode",
+        "explode_outer",
+        "posexplode",
+        "posexplode_outer",
+        "inline",
+        "inline_outer",
+        "stack",
+        "json_tuple",
+        "variant_explode",
+        "variant_explode_outer",
+        "sql_keywords",
+        "collations",
+    ]
+)
+"""Functions that give rows, and read nothing but their arguments."""
+_BEYOND = {
+    **dict.fromkeys(("reflect", "try_reflect", "java_method"), "calls Java"),
+    **dict.fromkeys(("from_protobuf", "to_protobuf"), "reads a file"),
+    "identifier": "makes a name of a text",
+}
+"""Functions that reach for more than the values they are given, or hide what they reach for."""
+_XSD = "rowvalidationxsdpath"
+"""An option of `from_xml`: a file."""
 
 
 def check_sql(source: Mapping[str, Any], path: Path, problems: list[Problem]) -> None:
@@ -26,7 +52,9 @@ def check_sql(source: Mapping[str, Any], path: Path, problems: list[Problem]) ->
         if names[name.lower()] != name:
             message = f"the view {names[name.lower()]!r} is the same name in Spark"
             problems.append(Problem("M476", (*path, "views", name), message, "rename one of them", at_key=True))
-    used, _ = _tables(tree)
+    used, dotted = _tables(tree)
+    for message in [*_paths(dotted), *_functions(tree)]:
+        problems.append(Problem("M476", place, message, "declare what it reads in `views`, or write it without"))
     for name in used:
         if name.lower() not in names:
             near = nearest(name, list(views))
@@ -37,6 +65,41 @@ def check_sql(source: Mapping[str, Any], path: Path, problems: list[Problem]) ->
         if name.lower() not in lower:
             message = f"the view {name!r} is not in the SQL"
             problems.append(Problem("M476", (*path, "views", name), message, "remove it", at_key=True))
+
+
+def _paths(dotted: list[str]) -> list[str]:
+    """Spark takes csv.`/a/b` for files."""
+    paths = [name for name in dotted if "/" in name or "\\" in name or ":" in name]
+    return [f"the SQL reads files by their path: {name}" for name in paths]
+
+
+def _functions(tree: Any) -> Iterator[str]:
+    """What is wrong with the functions that are called."""
+    from sqlglot import exp
+
+    for node in tree.find_all(exp.Table, exp.Lateral):
+        if isinstance(node.this, exp.Func) and _called(node.this) not in {*_ROWS, *_BEYOND}:
+            yield f"the SQL reads from {_called(node.this)}(), which is no function that only makes rows"
+    for call in tree.find_all(exp.Func):
+        name = _called(call)
+        if name in _BEYOND:
+            yield f"the SQL calls {name}(), which {_BEYOND[name]}"
+        elif name == "from_xml" and not _plain_options(call.expressions[2:]):
+            yield "the SQL calls from_xml() with options that may name a file"
+
+
+def _called(call: Any) -> str:
+    from sqlglot import exp
+
+    return str(call.name if isinstance(call, exp.Anonymous) else call.sql_name()).lower()
+
+
+def _plain_options(options: list[Any]) -> bool:
+    from sqlglot import exp
+
+    nodes = [node for option in options for node in option.walk()]
+    known = all(isinstance(node, exp.Literal | exp.Array | exp.VarMap) for node in nodes)
+    return known and all(node.name.lower() != _XSD for node in nodes)
 
 
 def other_tables(source: Mapping[str, Any]) -> list[str]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -15,6 +14,7 @@ from typing import Any, Literal
 from reconciler.manifest.limits import UNLIMITED, Limits
 from reconciler.manifest.missing import Missing
 from reconciler.manifest.nearest import nearest
+from reconciler.regular_files import read_regular
 
 MAX_FILE = 1 << 20
 MAX_TROUBLES = 20
@@ -180,18 +180,13 @@ _MISSING = "missing"
 def _read(path: str) -> str | Trouble:
     """One trailing newline is dropped, as editors and secret mounts add it. Messages never quote the content."""
     try:
-        if not stat.S_ISREG(os.stat(path).st_mode):
-            return Trouble("M303", 0, f"{path} is not a regular file")
-        with open(path, "rb") as handle:
-            data = handle.read(MAX_FILE + 1)
+        data = read_regular(path, MAX_FILE)
     except FileNotFoundError:
         relative = "the path is relative to the working directory"
         hint = "check the path, and that what holds it is mounted" if os.path.isabs(path) else relative
         return Trouble(_MISSING, 0, f"the file {path} does not exist", hint)
     except (OSError, ValueError) as error:
         return Trouble("M303", 0, f"the file {path} cannot be read: {getattr(error, 'strerror', None) or error}")
-    if len(data) > MAX_FILE:
-        return Trouble("M303", 0, f"the file {path} is larger than {MAX_FILE} bytes")
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:

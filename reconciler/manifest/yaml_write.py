@@ -45,13 +45,14 @@ def _dumper() -> Any:
             super().represent(data)
 
         def serialize(self, node: Any) -> None:
+            """A text of several lines is written in one, with escapes: a live value must not begin a line."""
             for text in self.hidden:  # Not before: a mapping is in one line only while nothing in it has a style.
                 text.style = '"'
             super().serialize(node)
 
     def represented(dumper: Dumper, data: str) -> Any:
         node = dumper.represent_scalar("tag:yaml.org,2002:str", data)
-        if not data.isascii() and any(map(_invisible, _BEYOND_ASCII.findall(data))):
+        if "\n" in data or (not data.isascii() and any(map(_invisible, _BEYOND_ASCII.findall(data)))):
             dumper.hidden.append(node)
         return node
 

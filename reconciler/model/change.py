@@ -127,8 +127,6 @@ class UpdateDataset:
     fields: Mapping[str, Mapping[str, str | None]]
     owner: str
     applied: tuple[str, ...]
-    indexes: tuple[Index, ...] | None = None
-    """When given: the definitions to record for the indexes we declared, instead of those recorded so far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +139,6 @@ class AdoptTable:
     marks: Marks
     applied: tuple[str, ...] = ()
     """For the dataset's own record, as in UpdateDataset."""
-    indexes: tuple[Index, ...] = ()
-    """Definitions to record, as in UpdateDataset."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +202,16 @@ class AlterColumns:
     kind: ClassVar[Kind] = "Table"
     ident: Ident
     columns: tuple[ColumnAlteration, ...]
+    loses: tuple[str, ...] = ()
+    """Names of indexes that go in the same commit, because Lance binds an index to the old column. A cast that meets
+    any other index on its columns is refused."""
+    empty: bool = False
+    """Any type becomes any other, because the table has no rows. It is refused once there are some."""
+
+    @property
+    def writes_anew(self) -> bool:
+        """The columns are written anew in process, in one commit: pylance refuses to cast them in place."""
+        return self.empty or bool(self.loses)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,11 +231,39 @@ class CreateIndex:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplaceIndex:
+    """Builds the index anew and swaps it in: one commit, so that no version of the dataset is without it."""
+
+    action: ClassVar[str] = "replace_index"
+    kind: ClassVar[Kind] = "Table"
+    ident: Ident
+    index: Index
+    again: int = 0
+    """See `BuildRecord`: tells the index that this step builds from the one of the same definition that it replaces."""
+
+
+@dataclass(frozen=True, slots=True)
 class DropIndex:
     action: ClassVar[str] = "drop_index"
     kind: ClassVar[Kind] = "Table"
     ident: Ident
     name: str
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshIndex:
+    """Builds a declared index again over all rows, in one commit, with the declared parameters. Nothing that a plan
+    compares changes by it, so the live coverage says whether it is still to be done (`core.coverage.refresh_due`)."""
+
+    action: ClassVar[str] = "refresh_index"
+    kind: ClassVar[Kind] = "Table"
+    ident: Ident
+    index: Index
+    max_unindexed: str
+    """As `model.coverage.Limit`: with no more unindexed than this there is nothing to do."""
+    max_rows: int | None = None
+    """A table that has more rows by then is left to `pipeline maintain`. None: of any size, because the rows come from
+    this plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +285,8 @@ class RewriteColumns:
     ident: Ident
     fields: tuple[Field, ...]
     """The whole new top-level columns."""
+    loses: tuple[str, ...] = ()
+    """As in AlterColumns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,6 +311,17 @@ class MaterializeTable:
     order_by: tuple[str, ...] = ()
     base: str | None = None
     """The digest that was noted when the plan was made: with any other, other files may be in by now."""
+    casts: tuple[str, ...] = ()
+    """Sorted columns whose values may be cast to another family of types."""
+    nulls: tuple[str, ...] = ()
+    """Sorted columns that are null where the source lacks them."""
+    unused: tuple[str, ...] = ()
+    """Columns of the source that are not read, for people."""
+    purges: int | None = None
+    """The version whose rows may be removed although nobody knows where they came from; rows that others change after
+    it are not among them. None: there are no such rows."""
+    mixes: bool = False
+    """New rows may stand beside rows of unknown origin, which stay as they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,7 +353,7 @@ Change = (
     CreateNamespace | UpdateNamespace | AdoptNamespace | RenameNamespace | DropNamespace
     | DeclareTable | UpdateTable | SyncColumns | ReplaceTable | UpdateDataset | AdoptTable | RenameTable
     | DeregisterTable
-    | CreateDataset | AddColumns | AlterColumns | DropColumns | CreateIndex | DropIndex
+    | CreateDataset | AddColumns | AlterColumns | DropColumns | CreateIndex | ReplaceIndex | RefreshIndex | DropIndex
     | BackfillColumns | RewriteColumns | MaterializeTable | MigrateTable
 )  # fmt: skip
 

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from reconciler.model.arrow import ArrowType, Dictionary, Field, ListOf, MapOf, Struct, parse_type
-from reconciler.model.data import DataRecord
+from reconciler.model.data import DataRecord, ExternalRows
 from reconciler.model.errors import Code
 from reconciler.model.observed import Detached, Finding, Gap, Present, Snapshot, Unreadable, Unsupported
 from reconciler.model.plan import Json
-from reconciler.model.state import UNKNOWN, Column, DatasetState, Index, Marks, NamespaceState, TableState
+from reconciler.model.state import UNKNOWN, BuildRecord, Column, DatasetState, Index, Marks, NamespaceState, TableState
 
 
 def canonical(value: Json) -> str:
@@ -97,21 +97,40 @@ def field_from(value: Mapping[str, Any]) -> Field:
 
 
 def index_json(index: Index) -> dict[str, Json]:
+    """`params` of a live index are what was read from it; `unread` names those that cannot be read."""
     out: dict[str, Json] = {"name": index.name, "column": index.column, "type": index.type}
     if index.params:
         out["params"] = dict(index.params)
-    if index.recorded:
-        out["recorded"] = list(index.recorded)
+    if index.unread:
+        out["unread"] = [*sorted(index.unread)]
+    if index.record is not None:
+        record: dict[str, Json] = {"declared": dict(index.record.params)}
+        if index.record.rows is not None:
+            record["rows"] = index.record.rows
+        if index.record.current:
+            record["current"] = True
+        if index.record.again:
+            record["again"] = index.record.again
+        out["record"] = record
     return out
 
 
 def index_from(value: Mapping[str, Any]) -> Index:
+    record = value.get("record")
     return Index(
         value["name"],
         value["column"],
         value["type"],
         dict(value.get("params", {})),
-        tuple(value.get("recorded", ())),
+        frozenset(value.get("unread", ())),
+        None
+        if record is None
+        else BuildRecord(
+            dict(record["declared"]), record.get("rows"), record.get("current", False), record.get("again", 0)
+        ),
+        value.get("rows"),
+        value.get("indexed_rows"),
+        value.get("untrained"),
     )
 
 
@@ -147,15 +166,28 @@ def dataset_json(state: DatasetState) -> dict[str, Json]:
     if state.applied:
         out["applied"] = list(state.applied)
     if state.data is not None:
-        out["data"] = {
-            "digest": state.data.digest,
-            "files": dict(state.data.files),
-            "lost": state.data.lost,
-            "noted": state.data.noted,
-        }
+        out["data"] = _record_json(state.data)
     if not state.empty:
         out["empty"] = False
     return out
+
+
+def _record_json(record: DataRecord) -> dict[str, Json]:
+    """Without what is never compared."""
+    out: dict[str, Json] = {
+        "digest": record.digest,
+        "files": dict(record.files),
+        "lost": record.lost,
+        "noted": record.noted,
+    }
+    if record.purged is not None:
+        out["purged"] = record.purged
+    return out
+
+
+def _record_from(value: Mapping[str, Any]) -> DataRecord:
+    external = ExternalRows(**value["external"]) if "external" in value else None
+    return DataRecord(**{**value, "external": external})
 
 
 def dataset_from(value: Mapping[str, Any]) -> DatasetState:
@@ -167,7 +199,7 @@ def dataset_from(value: Mapping[str, Any]) -> DatasetState:
         value.get("owner"),
         tuple(value.get("applied", ())),
         value.get("version"),
-        DataRecord(**value["data"]) if "data" in value else None,
+        _record_from(value["data"]) if "data" in value else None,
         value.get("empty", True),
     )
 

@@ -15,6 +15,8 @@ Mode = Literal["once", "append", "replace-if-changed"]
 MODES: tuple[Mode, ...] = ("once", "append", "replace-if-changed")
 FILE_FORMATS = frozenset({"parquet", "csv", "json"})
 """Read by pyarrow inside the executors, file by file."""
+TEXTS = frozenset({"csv", "json"})
+"""Without types of their own: a text becomes the declared type or is an error."""
 FUNCTIONS = "reconciler.functions"
 """The entry-point group of the Python functions that a column's `backfill` may name."""
 FORMATS = frozenset({*FILE_FORMATS, "lance", "delta", "iceberg", "jdbc", "sql"})
@@ -33,8 +35,19 @@ class DataSpec:
     order_by: tuple[str, ...] = ()
     columns: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), hash=False)
     """Column of the table -> column of the source, where the names differ."""
+    casts: frozenset[str] = frozenset()
+    """Columns whose values may be cast to another family of types (`cast: true`)."""
+    nulls: frozenset[str] = frozenset()
+    """Columns that are null where the source lacks them (`missing: null` of the column)."""
+    missing_null: bool = False
+    """The same for every column (`missing: null` of `data`)."""
     unread: str | None = field(default=None, compare=False)
     """Why the source is not looked at."""
+    links_stay: bool = field(default=False, compare=False)
+    """Files in the working directory are somebody else's: links that lead out of it are not followed."""
+
+    def may_lack(self, column: str) -> bool:
+        return self.missing_null or column in self.nulls
 
     @property
     def format(self) -> str:
@@ -61,6 +74,30 @@ def migrated_from(catalog: str, ident: Ident) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class RowState:
+    """The rows of a dataset at a version. Equal digests mean equal rows: of the same files, with the same deletions."""
+
+    version: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalRows:
+    """What others did to the rows after we filled the table, as far as its history tells."""
+
+    reason: str
+    """For people: which commits, when, what they did; or why nothing tells."""
+    version: int
+    """Where this was seen."""
+    changed: bool = True
+    """False: rows were only added, and those that we wrote are as they were."""
+    gone: bool = False
+    """None of the rows that we wrote is there."""
+    seen: bool = True
+    """False: no change was seen; there is only no proof that there was none."""
+
+
+@dataclass(frozen=True, slots=True)
 class DataRecord:
     """What we noted about the rows of a table when we filled it."""
 
@@ -72,6 +109,12 @@ class DataRecord:
     """A data step was cut off and the history that would tell whether it landed is gone: nothing may be concluded."""
     noted: bool = True
     """False: the run that brought the rows was cut off before it noted them where no cleanup of versions reaches."""
+    purged: int | None = None
+    """The version whose rows of unknown origin were removed when the table was last filled, if there were any."""
+    rows: RowState | None = field(default=None, compare=False)
+    """The rows that this describes; None in records of earlier versions. Never part of a fingerprint."""
+    external: ExternalRows | None = field(default=None, compare=False)
+    """Live only: the rows are not those any more. Never part of a fingerprint, as rows are not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,3 +131,5 @@ class SourceState:
     """What it is, in a few words: `3 files, 12.5 MB`."""
     problem: str | None = None
     """Why nothing can be read from it into this table."""
+    unused: tuple[str, ...] = ()
+    """Its columns that the table does not declare, as far as they are known before it is read."""

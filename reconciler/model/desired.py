@@ -8,20 +8,29 @@ from typing import Literal
 
 from reconciler.model.arrow import Field
 from reconciler.model.checks import NO_CHECKS, Checks
+from reconciler.model.coverage import IndexRefresh
 from reconciler.model.data import DataSpec, Migration
 from reconciler.model.diagnostic import Source
 from reconciler.model.ident import Ident, ObjectKey
-from reconciler.model.maintenance import Maintenance
+from reconciler.model.maintenance import TAG_RETENTION, Maintenance
 from reconciler.model.policy import DeclaredWaiver, Policy
 from reconciler.model.state import EMPTY, Index
 
 DEFAULT_OWNER = "default"
 
 AllowWord = Literal[
-    "drop_column", "narrow_type", "set_not_null", "drop_index", "replace_table", "drop_namespace", "purge_data"
+    "drop_column",
+    "narrow_type",
+    "set_not_null",
+    "drop_index",
+    "replace_table",
+    "drop_namespace",
+    "purge_data",
+    "mix_rows",
 ]
 ALLOW_WORDS: tuple[AllowWord, ...] = (
     "drop_column", "narrow_type", "set_not_null", "drop_index", "replace_table", "drop_namespace", "purge_data",
+    "mix_rows",
 )  # fmt: skip
 
 
@@ -32,6 +41,9 @@ class Management:
     ignore: tuple[str, ...] = ()
     max_deletes: int = 10
     max_delete_percent: float = 20.0
+    index_refresh: IndexRefresh = field(default_factory=IndexRefresh)
+    tag_retention: int | None = TAG_RETENTION
+    """Seconds; None keeps the tags of apply for ever."""
 
 
 @dataclass(frozen=True, slots=True)

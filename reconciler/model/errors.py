@@ -50,6 +50,8 @@ class CatalogError(Exception):
     `unknown_outcome`: a write may have landed although it failed (time-out, cut connection, 5xx): re-read, never
     conclude. `landed`: it failed for good, and yet something was written on the way, were it only undone again.
     `retry_after`: seconds a server asked us to wait. `gave_up`: nothing is wrong but that the run is to stop.
+    `sendings`: how often the call that failed was sent in this step; 0 where nobody counts. `spent`: that is as often
+    as `max_retries` allows, so nobody sends it again.
     """
 
     def __init__(
@@ -61,6 +63,8 @@ class CatalogError(Exception):
         landed: bool = False,
         retry_after: float | None = None,
         gave_up: bool = False,
+        sendings: int = 0,
+        spent: bool = False,
     ) -> None:
         super().__init__(message)
         self.code = code
@@ -69,10 +73,25 @@ class CatalogError(Exception):
         self.landed = landed
         self.retry_after = retry_after
         self.gave_up = gave_up
+        self.sendings = sendings
+        self.spent = spent
 
     @property
     def retryable(self) -> bool:
         return self.code in RETRYABLE
+
+    def reworded(self, message: str) -> CatalogError:
+        """The same failure in other words."""
+        return CatalogError(
+            self.code,
+            message,
+            unknown_outcome=self.unknown_outcome,
+            landed=self.landed,
+            retry_after=self.retry_after,
+            gave_up=self.gave_up,
+            sendings=self.sendings,
+            spent=self.spent,
+        )
 
     def to_json(self) -> dict[str, object]:
         return {"code": int(self.code), "name": self.code.title, "message": self.message}

@@ -10,6 +10,11 @@ def in_text(text: str) -> str:
     return text.replace(COMMAND, "#\\x23[") if COMMAND in text else text
 
 
+def in_markup(text: str) -> str:
+    """The same HTML or XML: a character and its number are the same there too."""
+    return text.replace(COMMAND, "#&#35;[") if COMMAND in text else text
+
+
 def in_json(text: str) -> str:
     """The same JSON: it stands within a string, where a character and its number are the same."""
     return text.replace(COMMAND, "#\\u0023[") if COMMAND in text else text

@@ -10,6 +10,8 @@ from typing import Literal
 from reconciler.model.ident import Ident
 
 COMPACT, INDEXES, CLEANUP = PARTS = ("compact", "indexes", "cleanup")
+TAGS = "tags"
+"""Tags of apply that are older than management.tagRetention; only where there are some."""
 Outcome = Literal["done", "failed", "unknown", "not_run"]
 """failed: a compaction that did leaves the table as it was. unknown: it was cut off."""
 Figures = Mapping[str, object]

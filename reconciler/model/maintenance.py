@@ -2,9 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+
+from reconciler.model.coverage import Limit
+
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+FOREVER = "forever"
+TAG_RETENTION = 30 * 86_400
+"""Seconds for which tags of apply are kept, when the manifest does not say."""
+
+
+def seconds_of(age: str) -> int:
+    """`14d` in seconds."""
+    return int(age[:-1]) * _SECONDS[age[-1]]
+
+
+def tag_retention(written: object) -> int | None:
+    """Of `management.tagRetention` as written; None keeps tags for ever. What cannot be read keeps them too."""
+    if written is None:
+        return TAG_RETENTION
+    readable = isinstance(written, str) and re.fullmatch("[0-9]{1,9}[smhdw]", written)
+    return seconds_of(str(written)) if readable else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +37,11 @@ class Compact:
 
 @dataclass(frozen=True, slots=True)
 class Indexes:
-    max_unindexed: int = 100_000
+    """An index that covers no row at all is refreshed whatever the limit is."""
+
+    max_unindexed: Limit = field(default_factory=lambda: Limit(100_000))
+    only: frozenset[str] | None = None
+    """The indexes that are refreshed; None: all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +60,13 @@ class Maintenance:
     compact: Compact | None = None
     indexes: Indexes | None = None
     cleanup: Cleanup | None = None
+    uncovered: Indexes | None = None
+    """What counts for the declared indexes where `indexes` is not asked for: `management.indexRefresh` of the catalog,
+    so that the command that a plan names does what it says."""
+
+    @property
+    def refresh(self) -> Indexes | None:
+        return self.indexes or self.uncovered
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +92,19 @@ class Facts:
     versions: tuple[tuple[int, float], ...] = ()
     """Number and time, in seconds since 1970; ascending."""
     tags: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}), hash=False)
+    """By name: the version that it holds; without those that are expired."""
+    expired: tuple[str, ...] = ()
+    """Tags of apply that are to be deleted because of their age."""
     branches: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}), hash=False)
     """By name: the version that it starts from."""
     claimed: bool = False
     """A data step has it in hand, or was cut off there."""
+    forgetful: frozenset[str] = frozenset()
+    """Indexes that a compaction takes the joined rows from: Lance does not carry these types over."""
+    untrained: frozenset[str] = frozenset()
+    """Indexes that Lance cannot train on the rows that are there."""
+    rebuild: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), hash=False)
+    """Declared vector indexes that do not just take in rows, by name: why they are built anew."""
 
     @property
     def rows(self) -> int:

@@ -11,6 +11,7 @@ from reconciler.model.data import SourceState
 from reconciler.model.errors import Code
 from reconciler.model.ident import Ident, Kind
 from reconciler.model.state import DatasetState, NamespaceState, TableState
+from reconciler.model.values import ValueCheck, ValueFinding
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +20,21 @@ class Present:
 
 
 @dataclass(frozen=True, slots=True)
+class LocationCheck:
+    """Where a table that is not in the catalog would be, as storage shows it."""
+
+    canonical: str
+    """For comparing (`core.uris`), links resolved; empty where only the catalog knows the location."""
+    conflict: str | None = None
+    """Why no table may be made or attached there: it is inside somebody's dataset, or holds somebody's files."""
+
+
+@dataclass(frozen=True, slots=True)
 class Absent:
     """The catalog was asked, answered, and does not have it."""
+
+    checked: LocationCheck | None = field(default=None, compare=False)
+    """Of a declared table: where it would be made. Never part of a fingerprint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +46,8 @@ class Detached:
     cut: TableState | None = field(default=None, compare=False)
     """What it was in the catalog when a replacement of its entry was cut in the middle: the plan that replaces it can
     go on. Never part of a fingerprint."""
+    checked: LocationCheck | None = field(default=None, compare=False)
+    """As of `Absent`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,12 +149,16 @@ class Snapshot:
     """Ignored objects that may be, or hold, tables whose place nobody asked for."""
     chosen_places: Mapping[Ident, str] = field(default_factory=lambda: MappingProxyType({}))
     """Of the tables read in detail: the locations that a manifest has to give, because no rule leads to them."""
+    checked: Mapping[Ident, LocationCheck] = field(default_factory=lambda: MappingProxyType({}))
+    """Of declared tables that are not in the catalog: where they would be."""
     unsupported: tuple[Unsupported, ...] = ()
     """What this service cannot do, beyond what is known of its type."""
     sources: Mapping[Ident, SourceState] = field(default_factory=lambda: MappingProxyType({}))
     """Where the rows of declared tables come from, as it was looked at for this plan."""
     origins: Mapping[Ident, Origin] = field(default_factory=lambda: MappingProxyType({}))
     """The same for declared tables whose rows are moved from another table."""
+    values: Mapping[tuple[Ident, ValueCheck], ValueFinding] = field(default_factory=lambda: MappingProxyType({}))
+    """Whether values fit, for the steps that depend on it. What is not in here was not asked, or could not be read."""
     left_out: LeftOut = LeftOut()
 
     def refuses(self, change: Change) -> str | None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from reconciler.model.change import DATA_PLANE, DELETES, Change, DropIndex
+from reconciler.model.change import DATA_PLANE, DELETES, Change, DeclareTable, DropIndex, ReplaceIndex
+from reconciler.model.coverage import Coverage
 from reconciler.model.diagnostic import Source
 from reconciler.model.finding import Finding
 from reconciler.model.ident import Ident, ObjectKey
@@ -25,6 +26,11 @@ class Expect:
 
     state: Literal["absent", "present", "detached"]
     fingerprint: str | None = None
+    compared: Json = field(default=None, compare=False)
+    """What the fingerprint is of, readable and without secrets: with the first step on an object, so that a stale plan
+    can say what changed. None in plans of earlier versions."""
+    columns: tuple[str, ...] | None = None
+    """With `schemaMode: at_least`: the columns that count. Others that came since the plan do not make it stale."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +53,18 @@ class Step:
     before: Json
     after: Json
     source: Source | None
+    purpose: str = ""
+    """Of a step that may not run: what it would be for. `reason` names what blocks it, then this."""
+
+    @property
+    def blocking_reason(self) -> str:
+        """Of a step that may not run: what blocks it, without what the step would be for."""
+        return self.reason.removesuffix(f"; {self.purpose}") if self.purpose else self.reason
+
+    @property
+    def reattaches(self) -> bool:
+        """A new entry on data that is there already."""
+        return isinstance(self.change, DeclareTable) and self.expect.state == "detached"
 
     @property
     def action(self) -> str:
@@ -67,8 +85,15 @@ class Step:
     @property
     def loses_data(self) -> bool:
         """It will run, and values go. A table that is deregistered keeps its data; an index can be made anew."""
-        kept = self.deletes or isinstance(self.change, DropIndex)
+        kept = self.deletes or isinstance(self.change, DropIndex | ReplaceIndex)
         return self.verdict == "allowed" and self.risk == "destructive" and not kept
+
+
+def reasons_of(steps: Iterable[Step]) -> list[str]:
+    """Why these steps are planned or may not run: what blocks them first, each reason once."""
+    steps = [*steps]
+    held = [s.blocking_reason for s in steps if s.verdict != "allowed"]
+    return list(dict.fromkeys([*held, *(s.purpose or s.reason for s in steps)]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +110,7 @@ class CatalogSummary:
     projection_stale: tuple[Ident, ...] = ()
     """Tables of ours for which the catalog shows other columns than the data has, and no step changes that because it
     would replace the entry. No change: never counted, never an exit code."""
+    coverage: tuple[Coverage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +122,14 @@ class Summary:
     delete: int = 0
     blocked: int = 0
     unsupported: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PlanNote:
+    """Something about a declared object that no step changes, and why. No change: never counted, never an exit code."""
+
+    key: ObjectKey
+    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +150,8 @@ class Plan:
     """The day on which waivers were judged (an ISO date); empty when none made a difference."""
     owners: Mapping[ObjectKey, str] = field(default_factory=dict)
     """Of those among `unowned` that somebody else owns."""
+    notes: tuple[PlanNote, ...] = ()
+    """In order of the objects."""
 
     @property
     def has_changes(self) -> bool:
@@ -154,6 +190,8 @@ PARENT_BLOCKED = "needs_blocked_step"
 DATA_PLANE_MISSING = "data_plane"
 SOURCE_PROBLEM = "source"
 STRANGE_LOCATION = "location"
+LOCATION_CONFLICT = "location_conflict"
 DATA_UNKNOWN = "data_unaccounted"
+VALUES = "values"
 ALLOW = "allow:"
 """Followed by the allow word that is missing."""

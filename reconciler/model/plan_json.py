@@ -22,10 +22,11 @@ from reconciler.model.codec import (
     type_from,
     type_json,
 )
+from reconciler.model.coverage import Coverage
 from reconciler.model.diagnostic import Source
 from reconciler.model.finding import Finding, Waiver
 from reconciler.model.ident import ObjectKey
-from reconciler.model.plan import FORMAT_VERSION, CatalogSummary, Expect, Json, Plan, Step, Summary
+from reconciler.model.plan import FORMAT_VERSION, CatalogSummary, Expect, Json, Plan, PlanNote, Step, Summary
 from reconciler.model.state import Column, Index, Marks
 
 _SERVER: dict[str, Json] = {"unknown": "server"}
@@ -53,6 +54,8 @@ def plan_to_json(plan: Plan) -> dict[str, Json]:
         out["left_out"] = [_key_json(k) for k in plan.left_out]
     if plan.judged_on:
         out["judged_on"] = plan.judged_on
+    if plan.notes:
+        out["notes"] = [_key_json(note.key) | {"message": note.message} for note in plan.notes]
     return out
 
 
@@ -63,7 +66,7 @@ def plan_from_json(value: object) -> Plan:
     version = value["format_version"]
     if not isinstance(version, str) or version.split(".")[0] != FORMAT_VERSION.split(".")[0]:
         raise PlanFormatError(f"the plan has format_version {version!r}; this version reads {FORMAT_VERSION}")
-    rest = {k: v for k, v in value.items() if k != "plan_id"}
+    rest = {k: v for k, v in value.items() if k not in ("plan_id", "differences")}  # The latter only `drift` prints.
     if value.get("plan_id") != "sha256:" + hashlib.sha256(canonical(rest).encode()).hexdigest():
         raise PlanFormatError("the plan was changed after it was written: its plan_id does not match; make a new plan")
     try:
@@ -80,6 +83,7 @@ def plan_from_json(value: object) -> Plan:
             tuple(_key_from(k) for k in value.get("left_out", ())),
             value.get("judged_on", ""),
             owners={_key_from(k): k["owner"] for k in value["unowned"] if "owner" in k},
+            notes=tuple(PlanNote(_key_from(n), n["message"]) for n in value.get("notes", ())),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as e:
         raise PlanFormatError(f"the plan is malformed: {type(e).__name__} {e}") from e
@@ -87,7 +91,7 @@ def plan_from_json(value: object) -> Plan:
 
 def step_to_json(step: Step) -> dict[str, Json]:
     source = step.source
-    return {
+    out: dict[str, Json] = {
         "id": step.id,
         "action": step.action,
         "catalog": step.catalog,
@@ -105,6 +109,7 @@ def step_to_json(step: Step) -> dict[str, Json]:
         "after": step.after,
         "source": {"file": source.file, "line": source.line} if source else None,
     }
+    return out | {"purpose": step.purpose} if step.purpose else out
 
 
 def _step_from(value: Mapping[str, Any]) -> Step:
@@ -125,6 +130,7 @@ def _step_from(value: Mapping[str, Any]) -> Step:
         value["before"],
         value["after"],
         Source(source["file"], source["line"]) if source else None,
+        value.get("purpose", ""),
     )
 
 
@@ -139,6 +145,10 @@ def change_to_json(change: c.Change) -> dict[str, Json]:
             out["location"] = _SERVER if value is None else value
         elif f.name == "columns" and value is None:
             continue  # The catalog shows no columns.
+        elif f.name in _OPTIONAL and not value:
+            continue  # Earlier plans have no such keys.
+        elif f.name in ("purges", "mixes") and not value:
+            continue  # No rows of unknown origin are concerned.
         else:
             out[f.name] = _encode(value)
     return out
@@ -180,6 +190,9 @@ def _fields_from(value: Any) -> Any:
     return tuple(field_from(f) for f in value) if isinstance(value, list) else dict(value)
 
 
+_OPTIONAL = frozenset({"casts", "nulls", "unused", "loses", "empty"})
+"""Left out where they say nothing."""
+
 _DECODERS: dict[str, Callable[[Any], Any]] = {
     "properties": dict,
     "set": dict,
@@ -195,8 +208,13 @@ _DECODERS: dict[str, Callable[[Any], Any]] = {
     "source": tuple,
     "columns": lambda v: tuple(_alteration_from(a) if "path" in a else column_from(a) for a in v),
     "paths": tuple,
+    "loses": tuple,
+    "empty": bool,
     "index": index_from,
+    "again": int,
     "name": str,
+    "max_unindexed": str,
+    "max_rows": lambda v: v,
     "reads": dict,
     "replace": bool,
     "digest": str,
@@ -205,6 +223,11 @@ _DECODERS: dict[str, Callable[[Any], Any]] = {
     "partitions": lambda v: v,
     "order_by": tuple,
     "base": lambda v: v,
+    "casts": tuple,
+    "nulls": tuple,
+    "unused": tuple,
+    "purges": lambda v: v,
+    "mixes": bool,
     "from_catalog": str,
     "from_ident": tuple,
     "checksum": bool,
@@ -218,7 +241,8 @@ _CLASSES: dict[tuple[str, str], type[Any]] = {
     for cls in (
         c.CreateNamespace, c.UpdateNamespace, c.AdoptNamespace, c.RenameNamespace, c.DropNamespace, c.DeclareTable,
         c.UpdateTable, c.ReplaceTable, c.AdoptTable, c.RenameTable, c.DeregisterTable, c.CreateDataset, c.AddColumns,
-        c.AlterColumns, c.DropColumns, c.CreateIndex, c.DropIndex, c.BackfillColumns, c.RewriteColumns,
+        c.AlterColumns, c.DropColumns, c.CreateIndex, c.ReplaceIndex, c.RefreshIndex, c.DropIndex, c.BackfillColumns,
+        c.RewriteColumns,
         c.MaterializeTable, c.MigrateTable,
     )
 }  # fmt: skip
@@ -232,6 +256,8 @@ def change_from_json(action: str, kind: str, ident: tuple[str, ...], after: Mapp
         cls = c.UpdateDataset
     elif action == "update_table" and "columns" in after:
         cls = c.SyncColumns
+    if cls in (c.UpdateDataset, c.AdoptTable):  # Plans of earlier versions say what to record of indexes.
+        after = {name: value for name, value in after.items() if name != "indexes"}
     change: c.Change = cls(ident, **{name: _DECODERS[name](value) for name, value in after.items()})
     return change
 
@@ -240,11 +266,16 @@ def _expect_json(expect: Expect) -> dict[str, Json]:
     out: dict[str, Json] = {"state": expect.state}
     if expect.fingerprint is not None:
         out["fingerprint"] = expect.fingerprint
+    if expect.compared is not None:
+        out["compared"] = expect.compared
+    if expect.columns is not None:
+        out["columns"] = [*expect.columns]
     return out
 
 
 def _expect_from(value: Mapping[str, Any]) -> Expect:
-    return Expect(value["state"], value.get("fingerprint"))
+    columns = tuple(value["columns"]) if "columns" in value else None
+    return Expect(value["state"], value.get("fingerprint"), value.get("compared"), columns)
 
 
 def _catalog_json(s: CatalogSummary) -> dict[str, Json]:
@@ -258,13 +289,35 @@ def _catalog_json(s: CatalogSummary) -> dict[str, Json]:
     }
     if s.projection_stale:
         out["projection_stale"] = [list(ident) for ident in s.projection_stale]
+    if s.coverage:
+        out["coverage"] = [_coverage_json(c) for c in s.coverage]
     return out
 
 
 def _catalog_from(v: Mapping[str, Any]) -> CatalogSummary:
     stale = tuple(tuple(ident) for ident in v.get("projection_stale", ()))
     problems = tuple(v["problems"])
-    return CatalogSummary(v["type"], v["complete"], v["namespaces"], v["tables"], v["spec"], problems, stale)
+    coverage = tuple(_coverage_from(c) for c in v.get("coverage", ()))
+    return CatalogSummary(v["type"], v["complete"], v["namespaces"], v["tables"], v["spec"], problems, stale, coverage)
+
+
+def _coverage_json(found: Coverage) -> dict[str, Json]:
+    out: dict[str, Json] = {
+        "id": list(found.ident),
+        "index": found.index,
+        "rows": found.rows,
+        "indexed_rows": found.indexed_rows,
+    }
+    if found.advice:
+        out["advice"] = found.advice
+    if found.over:
+        out["max_unindexed"] = found.over
+    return out
+
+
+def _coverage_from(v: Mapping[str, Any]) -> Coverage:
+    ident, rows = tuple(v["id"]), (v["rows"], v["indexed_rows"])
+    return Coverage(ident, v["index"], *rows, v.get("advice", ""), v.get("max_unindexed", ""))
 
 
 def _key_json(key: ObjectKey) -> dict[str, Json]:

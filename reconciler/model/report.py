@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from reconciler.model.finding import Finding
+from reconciler.model.ident import ObjectKey
 from reconciler.model.lease import LeaseUse
-from reconciler.model.plan import FORMAT_VERSION, PARENT_BLOCKED, Json, Step
+from reconciler.model.plan import FORMAT_VERSION, PARENT_BLOCKED, Json, Step, reasons_of
 from reconciler.model.plan_json import finding_to_json
 from reconciler.model.run_context import RunContext
 
@@ -18,7 +19,7 @@ Outcome = Literal["applied", "no_changes", "partial", "refused", "stale", "faile
 STALE_ADVICE = "Make a new plan with `reconciler plan` and review it."
 """How the message of a stale plan ends."""
 MOST_REASONS = 3
-"""Held-back steps that a message tells of; the report has all."""
+"""Blocked objects that a message tells of; the report has all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,11 @@ class StepResult:
     """Where the dataset is that has the tag."""
 
     @property
+    def ending(self) -> str:
+        """The status, or the verdict of a step that the plan did not allow."""
+        return self.step.verdict if self.held_back else self.status
+
+    @property
     def held_back(self) -> bool:
         """It did not run because the plan does not allow it, whatever else happened."""
         return self.status == "not_run" and self.step.verdict != "allowed"
@@ -54,7 +60,9 @@ class StepResult:
         """As in the plan, which is gone when somebody reads the report. Empty of any other step."""
         if not self.held_back:
             return {}
-        return {"verdict": self.step.verdict, "blocked_by": self.step.blocked_by, "reason": self.step.reason}
+        step = self.step
+        out: dict[str, Json] = {"verdict": step.verdict, "blocked_by": step.blocked_by, "reason": step.reason}
+        return out | {"purpose": step.purpose} if step.purpose else out
 
     def to_json(self) -> dict[str, Json]:
         out: dict[str, Json] = {
@@ -70,21 +78,91 @@ class StepResult:
             "version_after": self.version_after,
             "tag": self.tag,
             **self.why_held_back(),
+            **({"attached": True} if self.step.reattaches else {}),
         }
         return out if self.location is None else {**out, "location": self.location}
 
 
-def told_of_held_back(steps: Sequence[StepResult]) -> str:
-    """How many and why. A step that only waits for a blocked one is no reason of its own. Nothing is cut here: secrets
-    are taken out later, and half of one would be past knowing."""
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One field of an object; None where it is not there."""
+
+    field: str
+    before: Json
+    after: Json
+
+    def to_json(self) -> dict[str, Json]:
+        return {"field": self.field, "before": self.before, "after": self.after}
+
+
+@dataclass(frozen=True, slots=True)
+class StaleObject:
+    """An object that is no longer as the plan expects it."""
+
+    key: ObjectKey
+    problem: str
+    differences: tuple[Difference, ...] = ()
+    """Field by field; empty when the plan does not hold what it compared."""
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "catalog": self.key.catalog,
+            "object": {"kind": self.key.kind, "id": list(self.key.ident)},
+            "problem": self.problem,
+            "differences": [d.to_json() for d in self.differences],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ExpiredTags:
+    """Tags of earlier runs on a table that this one changed: deleted because of their age, or why not."""
+
+    key: ObjectKey
+    tags: tuple[str, ...] = ()
+    problem: str | None = None
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "catalog": self.key.catalog,
+            "object": {"kind": self.key.kind, "id": list(self.key.ident)},
+            "tags": list(self.tags),
+            "problem": self.problem,
+        }
+
+
+def stale_object_from(value: Mapping[str, Any]) -> StaleObject:
+    key = ObjectKey(str(value["catalog"]), tuple(map(str, value["object"]["id"])), value["object"]["kind"])
+    found = tuple(Difference(str(d["field"]), d["before"], d["after"]) for d in value["differences"])
+    return StaleObject(key, str(value["problem"]), found)
+
+
+def why_blocked(steps: Sequence[StepResult]) -> str:
+    """Why steps were not allowed, each reason of an object once. A step that only waits for a blocked one has none of
+    its own. Nothing is cut here: secrets are taken out later, and half of one would be past knowing."""
     held = [s.step for s in steps if s.held_back]
-    if not held:
-        return ""
-    counts = Counter(s.verdict for s in held)
-    reasons = [s for s in held if s.blocked_by != PARENT_BLOCKED] or held
-    told = [f"{s.id} {s.action} {s.key}: {s.reason}" for s in reasons[:MOST_REASONS]]
-    told += [f"and {len(held) - len(told)} more"] if len(held) > len(told) else []
-    return f"{', '.join(f'{n} {verdict}' for verdict, n in sorted(counts.items()))}: {'; '.join(told)}"
+    groups: dict[tuple[ObjectKey, str], list[Step]] = {}
+    for s in [s for s in held if s.blocked_by != PARENT_BLOCKED] or held:
+        groups.setdefault((s.key, s.blocking_reason), []).append(s)
+    shown = [*groups.values()][:MOST_REASONS]
+    told = [f"{g[0].id} {g[0].action} {g[0].key}: {'; '.join(reasons_of(g))}" for g in shown]
+    more = len(held) - sum(map(len, shown))
+    return "; ".join([*told, *([f"and {more} more"] if more else [])])
+
+
+def title_of(outcome: str, done: int) -> str:
+    """How a run ended, for a person. `refused` is said of blocked steps too, and then others may be done."""
+    if outcome == "partial" or (outcome == "refused" and done):
+        return "Partly applied"
+    return outcome.replace("_", " ").capitalize()
+
+
+def counted(statuses: Iterable[str]) -> str:
+    """`2 done, 1 blocked`: statuses of steps; of those that the plan did not allow, the verdict."""
+    counts = Counter(statuses)
+    return ", ".join(f"{counts[word]} {word.replace('_', ' ')}" for word in _COUNTED if counts[word])
+
+
+_COUNTED = ("done", "skipped", "failed", "unknown", "never_ended", "blocked", "unsupported", "not_run")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +177,14 @@ class Report:
     """Who ran it, when and from which commit."""
     findings: tuple[Finding, ...] = ()
     """What the policy says about the plan, which is gone when somebody reads the report."""
+    stale: tuple[StaleObject, ...] = ()
+    """What changed since the plan was made."""
+    expired: tuple[ExpiredTags, ...] = ()
+
+    @property
+    def summary(self) -> str:
+        """How it ended and why, in one line."""
+        return f"{title_of(self.outcome, self.count('done')).lower()}: {self.message}"
 
     def count(self, status: Status) -> int:
         return sum(1 for s in self.steps if s.status == status)
@@ -115,7 +201,13 @@ class Report:
             "leases": [use.to_json() for use in self.leases],
             "run": self.run.to_json() if self.run is not None else None,
         }
-        return out | {"findings": [finding_to_json(f) for f in self.findings]} if self.findings else out
+        if self.findings:
+            out["findings"] = [finding_to_json(f) for f in self.findings]
+        if self.stale:
+            out["stale"] = [s.to_json() for s in self.stale]
+        if self.expired:
+            out["expired_tags"] = [e.to_json() for e in self.expired]
+        return out
 
     @property
     def exit_code(self) -> int:

@@ -173,4 +173,5 @@ def _ended(run: RunRecord, event: Mapping[str, Any]) -> None:
             "verdict": str(event["verdict"]),
             "blocked_by": None if word is None else str(word),
             "reason": str(event.get("reason") or ""),
+            **({"purpose": str(event["purpose"])} if event.get("purpose") else {}),
         }

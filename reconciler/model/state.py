@@ -60,21 +60,39 @@ VECTOR_INDEXES = frozenset({"ivf_flat", "ivf_sq", "ivf_pq", "ivf_rq", "ivf_hnsw_
 
 
 @dataclass(frozen=True, slots=True)
+class BuildRecord:
+    """What our record in the dataset says about an index that we built. It never stands for a live value."""
+
+    params: Mapping[str, Param]
+    """As declared when the index was built."""
+    rows: int | None = None
+    """How many rows the table had then: why Lance may have built something else than was declared."""
+    current: bool = False
+    """The live index is the one that was built. False once somebody built it again."""
+    again: int = 0
+    """How many times we built the same definition in place of itself: what a step that does so can be known by."""
+
+
+@dataclass(frozen=True, slots=True)
 class Index:
-    """Live: `params` holds what can be read back plus what we recorded at creation; a parameter that is in neither
-    is unknown and never a difference. Desired: `params` holds only what the manifest says."""
+    """Desired: `params` holds what the manifest says. Live: `params` holds what was read from the live index, and
+    nothing else: what cannot be read is unknown."""
 
     name: str
     column: str
     """Dotted path for a nested column."""
     type: str
     params: Mapping[str, Param] = field(default_factory=lambda: MappingProxyType({}), hash=False)
-    recorded: tuple[str, ...] = ()
-    """Live only, sorted: the parameters we recorded when we made it. Only these are part of a fingerprint, because
-    what Lance fills in by itself cannot be foretold."""
-    unread: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
-    """Live only: the recorded parameters that cannot be read back. If somebody else made the index anew, they are those
-    of the one before. Never compared, never part of a fingerprint."""
+    unread: frozenset[str] = field(default=frozenset(), compare=False)
+    """Live only: the parameters of this type that cannot be read from the live index. Never part of a fingerprint."""
+    record: BuildRecord | None = field(default=None, compare=False)
+    """Live only: our record of building it; None when we did not."""
+    rows: int | None = field(default=None, compare=False)
+    """Live only: the rows of the table. None: not read. Never part of a fingerprint, as is `indexed_rows`."""
+    indexed_rows: int | None = field(default=None, compare=False)
+    """Live only: the rows that the index covers; None in a simulation too, where nobody knows yet."""
+    untrained: str | None = field(default=None, compare=False)
+    """Live only: why Lance cannot train it on the rows that are there, so that it covers none of them."""
 
 
 def default_index_name(column: str) -> str:
@@ -100,8 +118,13 @@ class DatasetState:
     """What we noted when we filled it; None when we never did."""
     empty: bool = field(default=True, compare=False)
     """Without any row. Never part of a fingerprint, as rows are not."""
+    rows: int | None = field(default=None, compare=False)
+    """How many rows it has; None: not read."""
     applied_by: str | None = field(default=None, compare=False)
     """As in `Marks`, of the dataset's own commits."""
+    begun_by: str | None = field(default=None, compare=False)
+    """The owner that made it, when that run was cut before it wrote the mark: version 1, empty, by a transaction of
+    ours. Empty when the transaction does not name the owner. Never part of a fingerprint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +149,7 @@ class TableState:
     """What the catalog shows as the columns, empty where it could show some and does not; None where it never shows
     any, and then they are never compared. Their order is not compared, as that of a schema is not."""
     place: str | None = field(default=None, compare=False, repr=False)
-    """Which dataset it is, whatever the spelling of `location`: two catalogs may show one dataset under two names.
-    Never compared, never part of a fingerprint."""
+    """Which dataset it is, whatever the spelling of `location`: its canonical form (`core.uris`), links resolved where
+    storage has them. Never compared as part of the state, never part of a fingerprint."""
     marked_by: str | None = field(default=None, compare=False, repr=False)
     """Whose mark is in a dataset that is left to another catalog. Never compared, never part of a fingerprint."""

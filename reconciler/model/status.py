@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 from reconciler.model.ident import ObjectKey
 from reconciler.model.plan import FORMAT_VERSION, Json, Summary
+from reconciler.model.report import Difference
 from reconciler.model.run_context import AppliedBy
+from reconciler.model.state import Index
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +18,18 @@ class Pending:
     key: ObjectKey
     actions: tuple[str, ...]
     verdict: str
-    """`allowed`, or how the first step that is held back is."""
+    """`allowed`, or how the first step that is blocked is."""
+    differences: tuple[Difference, ...] = ()
+    """Field by field: live, then declared."""
+
+    def to_json(self) -> dict[str, Json]:
+        fields: list[Json] = [{"field": d.field, "live": d.before, "declared": d.after} for d in self.differences]
+        return {
+            "object": _object(self.key),
+            "actions": list(self.actions),
+            "verdict": self.verdict,
+            "differences": fields,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +57,14 @@ class CatalogStatus:
     besides."""
     left_out_namespaces: int = 0
     left_out_tables: int = 0
+    indexes: tuple[tuple[ObjectKey, Index], ...] = ()
+    """The live indexes of the declared tables, whoever owns them."""
+    tags: tuple[tuple[ObjectKey, int], ...] = ()
+    """Declared tables of ours that have tags of apply, with how many."""
+    tags_unread: int = 0
+    """Tables whose tags could not be listed."""
+    tag_retention: int | None = None
+    """Seconds after which they are deleted; None: never."""
 
     @property
     def last(self) -> AppliedBy | None:
@@ -66,15 +87,20 @@ class CatalogStatus:
                 "blocked": s.blocked,
                 "unsupported": s.unsupported,
             },
-            "pending": [
-                {"object": _object(p.key), "actions": list(p.actions), "verdict": p.verdict} for p in self.pending
-            ],
+            "pending": [p.to_json() for p in self.pending],
             "orphans": [_object(key) for key in self.orphans],
             "unowned": [_object(key) for key in self.unowned],
             "others": [{"object": _object(key), "owner": owner} for key, owner in self.others],
             "left_out": {
                 "live": {"namespaces": self.left_out_namespaces, "tables": self.left_out_tables},
                 "declared": [_object(key) for key in self.left_out],
+            },
+            "indexes": [_index(key, index) for key, index in self.indexes],
+            "tags": {
+                "count": sum(count for _, count in self.tags),
+                "tables": [{"object": _object(key), "count": count} for key, count in self.tags],
+                "unread": self.tags_unread,
+                "retention_seconds": self.tag_retention,
             },
             "last_applied": self.last.to_json() if self.last is not None else None,
             "applied": [{"object": _object(key), **by.to_json()} for key, by in self.applied],
@@ -87,6 +113,18 @@ class FleetStatus:
 
     def to_json(self) -> dict[str, Json]:
         return {"format_version": FORMAT_VERSION, "catalogs": {c.name: c.to_json() for c in self.catalogs}}
+
+
+def _index(key: ObjectKey, index: Index) -> dict[str, Json]:
+    """Both numbers are null when they could not be read."""
+    return {
+        "object": _object(key),
+        "index": index.name,
+        "column": index.column,
+        "type": index.type,
+        "rows": index.rows,
+        "indexed_rows": index.indexed_rows,
+    }
 
 
 def _object(key: ObjectKey) -> dict[str, Json]:

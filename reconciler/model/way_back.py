@@ -11,7 +11,15 @@ from reconciler.model.ident import ObjectKey
 NEVER_ENDED = "never ended"
 """The status of a step of a run that was killed. Its tag is there if the step came that far."""
 TAGGED = frozenset(
-    ["alter_columns", "drop_columns", "drop_index", "backfill_columns", "rewrite_columns", "materialize_table"]
+    [
+        "alter_columns",
+        "drop_columns",
+        "replace_index",
+        "drop_index",
+        "backfill_columns",
+        "rewrite_columns",
+        "materialize_table",
+    ]
 )
 """Actions that may be destructive or rewriting, and then have the version before them tagged."""
 

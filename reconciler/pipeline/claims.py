@@ -32,12 +32,16 @@ from reconciler.catalog.lance_data import (
     RUN_PROPERTY,
     STEP_PROPERTY,
     Claim,
+    described,
     dump_record,
+    is_ours,
     load_claim,
     record_of,
+    renewed_record,
 )
 from reconciler.catalog.lance_errors import is_conflict, translated
-from reconciler.model.data import DataRecord
+from reconciler.catalog.lance_rows import external_rows, row_state, transactions
+from reconciler.model.data import DataRecord, ExternalRows, RowState
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.state import APPLIED_BY_KEY
 
@@ -79,6 +83,15 @@ class Held:
     def record(self) -> DataRecord | None:
         return record_of(self.dataset, self.dataset.metadata)
 
+    def external(self, since: RowState) -> ExternalRows | None:
+        """What others did to the rows since then, up to this moment."""
+        with translated(f"read the history of {self.place.uri}"):
+            return external_rows(opened(self.place), since, is_ours, lambda _: False)
+
+    def latest(self) -> Any:
+        """The dataset of this moment."""
+        return opened(self.place)
+
     def pin_again(self) -> None:
         """The latest version instead, if the claim is still ours there."""
         latest = opened(self.place)
@@ -96,12 +109,15 @@ class Held:
             )
 
     def commit(self, operation: Any, record: DataRecord | None = None) -> Any:
-        """The rows, once: a commit of this run that is there already counts. Raises CatalogError; a conflict with
-        somebody else's change is CONCURRENT_MODIFICATION and leaves nothing behind."""
+        """The rows, once: a commit of this run that is there already counts. Its record describes the rows of the
+        pinned version and this commit: what others append in between is no part of it. Raises CatalogError; a conflict
+        with somebody else's change is CONCURRENT_MODIFICATION and leaves nothing behind."""
         found = self._landed()
         if found is not None:
             return found
-        properties = {**self._names(), **({RECORD_KEY: dump_record(record)} if record is not None else {})}
+        properties = self._names()
+        if record is not None:
+            properties[RECORD_KEY] = dump_record(replace(record, rows=row_state(self.dataset)))
         try:
             with translated(f"commit the rows of {self.place.uri}", write=True):
                 return committed(self.place, operation, self.version, properties)
@@ -120,7 +136,7 @@ class Held:
         """The latest version, if a transaction since the pinned one carries this run's step."""
         latest = opened(self.place)
         since = int(latest.version) - self.version
-        for transaction in latest.get_transactions(since) if since > 0 else ():  # None at all would mean some.
+        for transaction in transactions(latest, since):
             names = (transaction.transaction_properties or {}) if transaction is not None else {}
             if all(names.get(key) == value for key, value in self._names().items()):
                 return latest
@@ -174,6 +190,27 @@ def settle(place: DataPlace, context: WriteContext) -> str | None:
         return found.holder
     with claimed(place, context):
         return None
+
+
+def renew_record(place: DataPlace) -> None:
+    """Binds the record of the rows to their files as they are now, where it is known that they are the same rows: the
+    history that proves it may go afterwards. Raises CatalogError."""
+    from lance import LanceOperation
+
+    for attempt in range(ATTEMPTS):
+        dataset = opened(place)
+        with translated(f"read the history of {place.uri}"):
+            notes = renewed_record(dataset)
+        if not notes:
+            return
+        try:
+            with translated(f"note the rows of {place.uri}", write=True):
+                update = LanceOperation.UpdateMap({**notes})
+                committed(place, LanceOperation.UpdateConfig(table_metadata_updates=update), dataset.version, {})
+                return
+        except CatalogError as error:
+            if error.code != Code.CONCURRENT_MODIFICATION or attempt == ATTEMPTS - 1:
+                raise
 
 
 def is_left(text: str | None) -> bool:
@@ -294,7 +331,7 @@ def _give_back(held: Held) -> None:
             return
         notes: dict[str, str | None] = {CLAIM_KEY: None}
         if record is not None:
-            notes[RECORD_KEY] = dump_record(record)
+            notes[RECORD_KEY] = dump_record(described(latest, record))
         if held.applied_by and held._landed() is not None:
             notes[APPLIED_BY_KEY] = held.applied_by
         if _written(held.place, latest, notes, held.claim) is not None:

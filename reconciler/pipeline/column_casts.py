@@ -9,6 +9,7 @@ The module stands alone, as `checksum` does: Spark carries it to executors that 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -46,13 +47,17 @@ def cast(values: Any, wanted: Any) -> Any:
         return _truths(values)
     if types.is_integer(values.type) and types.is_decimal(wanted):
         return values.cast(pa.string()).cast(wanted)  # Arrow would ask for room for all integers.
+    if types.is_integer(values.type) and types.is_float16(wanted):
+        return _halves(values, wanted)
+    if types.is_integer(values.type) and types.is_time(wanted):
+        return _within_a_day(values.cast(pa.int32() if types.is_time32(wanted) else pa.int64()), wanted)
     try:
         return values.cast(wanted)
     except pa.ArrowNotImplementedError:
         between = _between(values.type, wanted)
         if between is None:
             raise
-        return values.cast(between).cast(wanted)
+        return cast(values.cast(between), wanted)
 
 
 def need_cast(name: str, found: Any, wanted: Any) -> None:
@@ -69,16 +74,38 @@ def cast_all(name: str, values: Any, wanted: Any) -> Any:
     except _PROBLEMS as error:
         first = _first_misfit(values, wanted)
         alone = _problem(first, wanted)
-        told = f"the value {_shown(first)}" if alone is not None else "a value"
+        told = f"the value {shown(first)}" if alone is not None else "a value"
         raise Misfit(f"column {name}: {told} cannot be made {wanted}: {_line(alone or error)}") from error
+
+
+def misfits(values: Any, wanted: Any, start: int = 0) -> Iterator[int]:
+    """The places of the values that do not fit, in order; of several that only together do not fit, the first."""
+    if _problem(values, wanted) is None:
+        return
+    if len(values) <= 1:
+        yield start
+        return
+    half = len(values) // 2
+    found = False
+    for part, at in ((_part(values, 0, half), start), (_part(values, half, len(values)), start + half)):
+        for place in misfits(part, wanted, at):
+            found = True
+            yield place
+    if not found:
+        yield start
 
 
 def _first_misfit(values: Any, wanted: Any) -> Any:
     """As an array of one value, which fits when only several together do not."""
     while len(values) > 1:
-        half = values.slice(0, len(values) // 2)
-        values = values.slice(len(half)) if _problem(half, wanted) is None else half
+        half = _part(values, 0, len(values) // 2)
+        values = _part(values, len(half), len(values)) if _problem(half, wanted) is None else half
     return values
+
+
+def _part(values: Any, start: int, end: int) -> Any:
+    """Without the items of other rows: Arrow casts all items that a slice of lists or maps still holds."""
+    return values.take(pa.array(range(start, end))) if pa.types.is_nested(values.type) else values[start:end]
 
 
 def _problem(values: Any, wanted: Any) -> Exception | None:
@@ -89,7 +116,7 @@ def _problem(values: Any, wanted: Any) -> Exception | None:
     return None
 
 
-def _shown(values: Any) -> str:
+def shown(values: Any) -> str:
     text = repr(values[0].as_py())
     return text if len(text) <= SHOWN else text[:SHOWN] + "…"
 
@@ -119,17 +146,24 @@ def _between(found: Any, wanted: Any) -> Any:
         ways = [pa.int64()]
     else:
         return None
-    return next((way for way in ways if _has_cast(found, way) and _has_cast(way, wanted)), None)
+    return next((way for way in ways if way != found and _has_cast(found, way) and _goes_on(way, wanted)), None)
 
 
 def _counts(type_: Any) -> bool:
     return bool(pa.types.is_temporal(type_) or pa.types.is_boolean(type_))
 
 
+def _goes_on(way: Any, wanted: Any) -> bool:
+    """By Arrow's own cast, or by one of those above."""
+    counted = pa.types.is_integer(way) and pa.types.is_decimal(wanted)
+    told = _is_text(way) and (pa.types.is_time(wanted) or pa.types.is_duration(wanted))
+    return counted or told or _has_cast(way, wanted)
+
+
 def _has_cast(found: Any, wanted: Any) -> bool:
     try:
         pa.array([], found).cast(wanted)
-    except pa.ArrowNotImplementedError:
+    except _PROBLEMS:
         return False
     return True
 
@@ -146,6 +180,22 @@ def _instants(texts: Any, wanted: Any) -> Any:
 def _times_of_day(texts: Any, wanted: Any) -> Any:
     moments = pc.binary_join_element_wise(pa.scalar("1970-01-01T"), texts, pa.scalar(""))
     return moments.cast(pa.timestamp(wanted.unit)).cast(wanted)
+
+
+def _halves(whole: Any, wanted: Any) -> Any:
+    """Arrow makes infinity of what is too large, and rounds beyond 2048; of other floats it refuses both."""
+    made = whole.cast(wanted)
+    if not made.cast(pa.float64()).equals(whole.cast(pa.float64())):
+        raise pa.ArrowInvalid("an integer that float16 does not have")
+    return made
+
+
+def _within_a_day(counted: Any, wanted: Any) -> Any:
+    """Arrow takes any number for a time of day."""
+    day = 86_400 * {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[wanted.unit]
+    if pc.any(pc.or_(pc.less(counted, 0), pc.greater_equal(counted, day))).as_py():
+        raise pa.ArrowInvalid("a number outside of a day is no time of day")
+    return counted.cast(wanted)
 
 
 def _truths(numbers: Any) -> Any:

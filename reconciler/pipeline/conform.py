@@ -3,52 +3,242 @@
 Stricter than `column_casts`, which serves a type change that somebody declared: here nobody has asked for one, so a
 number is no truth value and a moment is no day. Only here lists and structs are gone into, field by field.
 
-The module stands alone, as `checksum` does: Spark carries it to executors that do not have this program.
+The module stands alone but for `column_casts`, as `checksum` does: Spark carries both to executors that do not have
+this program.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import difflib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from reconciler.pipeline import column_casts
+
+SHOWN = 20
+"""Columns of a source that a message names."""
+
+
+Convert = Callable[[Any, Any], Any]
+"""Values and a type: the values in that type."""
 
 
 class ValueProblem(ValueError):
     """What is wrong with a column's values."""
 
 
-def conform(batch: Any, target: Any, wanted: Mapping[str, str]) -> Any:
+@dataclass(frozen=True)
+class Rules:
+    """What a manifest lets a source differ in."""
+
+    typed: bool = False
+    """The source has types of its own, which must be of the same family as the declared ones. Texts (csv, json) become
+    what is declared."""
+    casts: frozenset[str] = frozenset()
+    """Columns that may be cast to another family (`cast: true`)."""
+    nulls: frozenset[str] = frozenset()
+    """Columns that are null where the source lacks them (`missing: null`)."""
+
+    def may_lack(self, field: Any) -> bool:
+        return bool(field.nullable and field.name in self.nulls)
+
+
+TEXT = Rules()
+
+
+def conform(batch: Any, target: Any, wanted: Mapping[str, str], rules: Rules = TEXT) -> Any:
     """The batch with exactly the target's columns. `wanted`: column of the target -> column of the batch."""
+    need_columns(batch.schema.names, target, wanted, rules)
     arrays = []
     for field in target:
         index = batch.schema.get_field_index(wanted[field.name])
         array = batch.column(index) if index >= 0 else pa.nulls(batch.num_rows, field.type)
+        if problem := type_problem(array.type, field, rules):
+            raise ValueProblem(f"column {field.name!r}: {problem}")
+        convert = converter(array.type, field, rules)
         try:
-            array = array if array.type == field.type else to_type(array, field.type)
-            _no_nulls(array, field)
+            made = convert(array, field.type)
+            _no_nulls(made, field)
         except (pa.ArrowException, ValueError) as error:
-            raise ValueProblem(f"column {field.name!r}: {error}{_first_bad(array, field)}") from error
-        arrays.append(array)
+            raise ValueProblem(f"column {field.name!r}: {error}{_first_bad(array, field, convert)}") from error
+        arrays.append(made)
     return pa.RecordBatch.from_arrays(arrays, schema=target)
 
 
-def _first_bad(array: Any, field: Any) -> str:
-    """The first value that fails alone, and its row in the batch; empty when none does."""
+def need_columns(have: Sequence[str], target: Any, wanted: Mapping[str, str], rules: Rules) -> None:
+    """Raises ValueProblem when a column is missing that may not be, or is there more than once."""
+    if double := repeated(have, (wanted[field.name] for field in target)):
+        raise ValueProblem(f"the source has more than one column {double!r}")
+    if missing := missing_fields(have, target, wanted, rules):
+        raise ValueProblem(lacking(missing, have, wanted))
+
+
+def repeated(have: Sequence[str], names: Iterable[str]) -> str | None:
+    """The first of the names that is there more than once, so that nothing says which one is meant."""
+    return next((name for name in names if have.count(name) > 1), None)
+
+
+def missing_fields(have: Sequence[str], target: Any, columns: Mapping[str, str], rules: Rules) -> list[Any]:
+    """The fields that the source must have and lacks; all of them when it has none: that is another source."""
+    there = set(have)
+    lacks = [f for f in target if columns.get(f.name, f.name) not in there]
+    return lacks if len(lacks) == len(target) else [f for f in lacks if not rules.may_lack(f)]
+
+
+def lacking(missing: Sequence[Any], have: Sequence[str], columns: Mapping[str, str]) -> str:
+    """The message about fields of the table that the source has no columns for."""
+    names = [columns.get(f.name, f.name) for f in missing]
+    quoted = ", ".join(repr(name) for name in names)
+    shown = f"{', '.join(have[:SHOWN])}{f' and {len(have) - SHOWN} more' if len(have) > SHOWN else ''}"
+    near = {f.name: found for f, name in zip(missing, names, strict=True) if (found := _nearest(name, have))}
+    example = f": {{{', '.join(f'{name}: {found}' for name, found in near.items())}}}" if near else ""
+    ways = [f"map {'it' if len(missing) == 1 else 'them'} with `columns{example}`"]
+    if any(f.nullable for f in missing):
+        ways.append("`missing: null`")
+    if strict := [f.name for f in missing if not f.nullable]:
+        ways[-1] += f" ({', '.join(strict)} {'is' if len(strict) == 1 else 'are'} NOT NULL)"
+    kind = "column" if len(missing) == 1 else "columns"
+    return f"the source has no {kind} {quoted}; it has {shown or 'none'}: {', or '.join(ways)}"
+
+
+def _nearest(name: str, have: Sequence[str]) -> str | None:
+    spelt = {other.lower(): other for other in have}
+    return next((spelt[found] for found in difflib.get_close_matches(name.lower(), spelt, 1, 0.8)), None)
+
+
+def converter(given: Any, field: Any, rules: Rules) -> Convert:
+    """What makes the values of a type those of the field, once `type_problem` has found nothing."""
+    crosses = rules.typed and field.name in rules.casts and _apart(given, field.type) is not None
+    return column_casts.cast if crosses else to_type
+
+
+# families of types
+
+
+def type_problem(given: Any, field: Any, rules: Rules) -> str | None:
+    """Why a source with types has another family than the field, or lacks fields inside of it. A cast that is asked for
+    is about the family alone: fields that are not there are no matter of types."""
+    if not rules.typed:
+        return None
+    if lost := _lost(given, field.type, field.name in rules.nulls):
+        return lost
+    why = _apart(given, field.type) if field.name not in rules.casts else None
+    return why and f"{why}: cast it in the source, or write `columns: {{{field.name}: {{cast: true}}}}`"
+
+
+def _lost(given: Any, wanted: Any, lackable: bool) -> str | None:
+    given, wanted = _plain(given), _plain(wanted)
+    if pa.types.is_struct(given) and pa.types.is_struct(wanted):
+        have = [f.name for f in given]
+        lacks = [f for f in wanted if f.name not in have]
+        if len(lacks) < len(wanted):
+            lacks = [f for f in lacks if not (lackable and f.nullable)]
+        if lacks:
+            return lost_fields(lacks, have)
+        if double := repeated(have, (f.name for f in wanted)):
+            return f"its struct has more than one field {double!r}"
+    return next((why for a, b in _pairs(given, wanted) if (why := _lost(a, b, lackable))), None)
+
+
+def lost_fields(lacks: Sequence[Any], have: Sequence[str]) -> str:
+    """The message about fields of a struct that the source does not have."""
+    near = {f.name: found for f in lacks if (found := _nearest(f.name, have))}
+    meant = f" (did you mean {', '.join(near.values())}?)" if near else ""
+    null = ", or write `missing: null`" if all(f.nullable for f in lacks) else ""
+    names = ", ".join(repr(f.name) for f in lacks)
+    return f"its struct has no field {names}{meant}; it has {', '.join(have) or 'none'}: add it in the source{null}"
+
+
+def _apart(given: Any, wanted: Any) -> str | None:
+    given, wanted = _plain(given), _plain(wanted)
+    if pa.types.is_null(given) or given == wanted:
+        return None
+    if _kind(given) is None or _kind(given) != _kind(wanted):
+        same = _family(given) == _family(wanted)
+        return None if same else f"the source has {given} ({_family(given)}), the table {wanted} ({_family(wanted)})"
+    return next((why for a, b in _pairs(given, wanted) if (why := _apart(a, b))), None)
+
+
+def _kind(type_: Any) -> str | None:
+    types = pa.types
+    if types.is_struct(type_):
+        return "struct"
+    return "map" if types.is_map(type_) else "list" if _is_list(type_) else None
+
+
+def _pairs(given: Any, wanted: Any) -> list[tuple[Any, Any]]:
+    """The types inside of two types of one kind that belong together."""
+    match _kind(given) if _kind(given) == _kind(wanted) else None:
+        case "struct":
+            have = {f.name: f.type for f in given}
+            return [(have[f.name], f.type) for f in wanted if f.name in have]
+        case "map":
+            return [(given.key_type, wanted.key_type), (given.item_type, wanted.item_type)]
+        case "list":
+            return [(given.value_type, wanted.value_type)]
+    return []
+
+
+def unused_fields(given: Any, wanted: Any, name: str) -> list[str]:
+    """Fields inside of a source's column that the table does not have, as `column.field`."""
+    given, wanted = _plain(given), _plain(wanted)
+    if _kind(given) == _kind(wanted) == "struct":
+        types = {f.name: f.type for f in wanted}
+        own = [f"{name}.{f.name}" for f in given if f.name not in types]
+        return own + [
+            n for f in given if f.name in types for n in unused_fields(f.type, types[f.name], f"{name}.{f.name}")
+        ]
+    return [n for a, b in _pairs(given, wanted) for n in unused_fields(a, b, name)]
+
+
+def _plain(type_: Any) -> Any:
+    """Without encodings; a blob of Lance is bytes."""
+    if isinstance(type_, pa.BaseExtensionType):
+        return pa.large_binary() if type_.extension_name == "lance.blob.v2" else _plain(type_.storage_type)
+    return _plain(type_.value_type) if pa.types.is_dictionary(type_) else type_
+
+
+def _family(type_: Any) -> str:
+    types = pa.types
+    families = {
+        "number": types.is_integer(type_) or types.is_floating(type_) or types.is_decimal(type_),
+        "text": types.is_string(type_) or types.is_large_string(type_) or types.is_string_view(type_),
+        "bytes": _is_bytes(type_),
+        "truth value": types.is_boolean(type_),
+        "date": types.is_date(type_),
+        "time of day": types.is_time(type_),
+        "timestamp": types.is_timestamp(type_),
+        "duration": types.is_duration(type_),
+        "list": _is_list(type_),
+    }
+    return next((name for name, found in families.items() if found), str(type_).partition("<")[0])
+
+
+def _is_bytes(type_: Any) -> bool:
+    types = pa.types
+    wide = types.is_binary(type_) or types.is_large_binary(type_) or types.is_binary_view(type_)
+    return bool(wide or types.is_fixed_size_binary(type_))
+
+
+def _first_bad(array: Any, field: Any, convert: Convert) -> str:
+    """The first value that fails alone; empty when none does."""
     low, high = 0, len(array)
     if array.type == field.type or not high:
         return ""
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if _fails(array.slice(low, middle - low), field.type) else (middle, high)
+        low, high = (low, middle) if _fails(array.slice(low, middle - low), field.type, convert) else (middle, high)
     shown = repr(array[low].as_py())
-    return f" (first at {shown[:80]})" if _fails(array.slice(low, 1), field.type) else ""
+    return f" (first at {shown[:80]})" if _fails(array.slice(low, 1), field.type, convert) else ""
 
 
-def _fails(array: Any, type_: Any) -> bool:
+def _fails(array: Any, type_: Any, convert: Convert) -> bool:
     try:
-        to_type(array, type_)
+        convert(array, type_)
     except (pa.ArrowException, ValueError):
         return True
     return False
@@ -126,6 +316,8 @@ def _to_plain(array: Any, type_: Any) -> Any:
     if types.is_integer(source) and types.is_decimal(type_):
         wide = pa.decimal256(76, type_.scale) if type_.scale <= 56 else type_
         return array.cast(wide).cast(type_)
+    if types.is_integer(source) and types.is_float16(type_):
+        return column_casts.cast(array, type_)  # Arrow would make infinity of what is too large.
     result = array.cast(type_)
     if types.is_floating(source) and types.is_floating(type_) and type_.bit_width < source.bit_width:
         lost = pc.and_(pc.is_inf(result.cast(pa.float64())), pc.is_finite(array.cast(pa.float64())))

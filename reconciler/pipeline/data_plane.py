@@ -11,7 +11,7 @@ from typing import Any
 from reconciler.catalog.base import Catalog, DataPlace, WriteContext, Written
 from reconciler.model.change import BackfillColumns, DataChange, MaterializeTable, MigrateTable, RewriteColumns
 from reconciler.model.errors import CatalogError, Code
-from reconciler.model.state import TableState
+from reconciler.model.state import OWNER_KEY, DatasetState, TableState
 from reconciler.pipeline.jobs import cores
 from reconciler.pipeline.session import GaveUp, SparkError, SparkOptions, session
 
@@ -76,6 +76,10 @@ class SparkDataPlane:
     def apply(self, catalog: Catalog, change: DataChange, state: TableState, context: WriteContext) -> Written:
         place = catalog.data_place(change.ident, state)
         self._running.hide(place.storage_options.values())
+        if isinstance(state.dataset, DatasetState):
+            from reconciler.pipeline.claims import opened
+
+            context.need_mark(opened(place).metadata.get(OWNER_KEY), place.uri)
         try:
             return self._run(change, place, context)
         except SparkError as error:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,8 +19,9 @@ import pyarrow as pa
 
 from reconciler.catalog.arrow_convert import from_arrow_schema, to_arrow_field
 from reconciler.catalog.base import DataPlace, WriteContext, Written
+from reconciler.catalog.lance_cast import need_only, temporary_names
 from reconciler.catalog.lance_errors import to_catalog_error, translated
-from reconciler.catalog.lance_write import field_ids
+from reconciler.catalog.schema_protos import extended, replaced
 from reconciler.core.fields import plain
 from reconciler.model.arrow import Field
 from reconciler.model.change import BackfillColumns, RewriteColumns
@@ -30,7 +31,6 @@ from reconciler.pipeline.claims import Clock, Held, claimed, opened
 from reconciler.pipeline.data_plane import Running
 from reconciler.pipeline.functions import carry, columns_given, load_function
 from reconciler.pipeline.jobs import TASKS_PER_CORE, answers
-from reconciler.pipeline.schema_protos import extended, replaced
 from reconciler.pipeline.table_task import THREADS
 from reconciler.pipeline.way_back import tagged, version_before
 
@@ -79,7 +79,7 @@ def _evolved(running: Running, change: BackfillColumns | RewriteColumns, held: H
             return Written(held.version, held.version, False)
         metas, schema = _merged(running, recipe, held, known)
         running.need_time()
-        _need_no_index(opened(held.place), recipe)
+        _need_known_indexes(opened(held.place), change, recipe)
         before = version_before(held)
         try:
             with tagged(held.dataset, tag, before):
@@ -111,8 +111,8 @@ def _recipe(dataset: Any, change: BackfillColumns | RewriteColumns) -> Recipe | 
     else:
         if lost := [f.name for f in wanted if f.name not in live]:
             raise CatalogError(Code.TABLE_COLUMN_NOT_FOUND, f"there is no column {lost[0]} in {dataset.uri} any more")
-        recipe = _rewritten([f for f in wanted if live[f.name] != f], set(live))
-        _need_no_index(dataset, recipe)
+        recipe = _rewritten([f for f in wanted if live[f.name] != f], live)
+        _need_known_indexes(dataset, change, recipe)
     _need_casts(dataset, recipe)
     return recipe
 
@@ -124,13 +124,8 @@ def _source(f: Field, there: Sequence[str]) -> Source:
     return {"column": f.name, "function": function, "columns": columns_given(f.function, function, there)}
 
 
-def _rewritten(fields: Sequence[Field], taken: set[str]) -> Recipe:
-    finals: dict[str, str] = {}
-    for f in fields:
-        name = f"__new_{f.name}"
-        while name in taken:
-            name = f"_{name}"
-        finals[name] = f.name
+def _rewritten(fields: Sequence[Field], taken: Mapping[str, object]) -> Recipe:
+    finals = temporary_names([f.name for f in fields], taken)
     schema = [to_arrow_field(f).with_name(name) for f, name in zip(fields, finals, strict=True)]
     return Recipe(pa.schema(schema), [{"column": f.name, "sql": evolve_task.quoted(f.name)} for f in fields], finals)
 
@@ -152,16 +147,9 @@ def _names(recipe: Recipe) -> str:
     return ", ".join(source["column"] for source in recipe.sources)
 
 
-def _need_no_index(dataset: Any, recipe: Recipe) -> None:
-    """Lance would drop it without a word. The plan drops such indexes first: this one is somebody else's."""
-    gone = set(recipe.finals.values())
-    ids = {i for path, several in field_ids(dataset).items() if path.partition(".")[0] in gone for i in several}
-    held = [index.name for index in dataset.describe_indices() if ids.intersection(index.fields)] if ids else []
-    if held:
-        raise CatalogError(
-            Code.INVALID_INPUT,
-            f"{dataset.uri} has the index {', '.join(held)} on a column that is to be written anew: make a new plan",
-        )
+def _need_known_indexes(dataset: Any, change: BackfillColumns | RewriteColumns, recipe: Recipe) -> None:
+    if isinstance(change, RewriteColumns):
+        need_only(dataset, set(recipe.finals.values()), change.loses)
 
 
 def _merged(running: Running, recipe: Recipe, held: Held, known: dict[int, Done]) -> tuple[list[Any], Any]:

@@ -53,6 +53,11 @@ def value_type(schema: Any, number: int) -> Any:
     return schema.field(f"{_VALUE}{number}").type
 
 
+def value_name(number: int) -> str:
+    """The column of a scan that has the values of a source."""
+    return f"{_VALUE}{number}"
+
+
 def quoted(name: str) -> str:
     return f"`{name}`"
 

@@ -12,20 +12,26 @@ import contextlib
 import io
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 import pyarrow as pa
 
-from reconciler.pipeline.conform import conform
+from reconciler.pipeline.conform import TEXT, Rules, conform, need_columns
 
 BATCH_BYTES = 32 * 2**20
 """Of rows at a time, so that a task's memory does not grow with its files."""
 _MOST_ROWS = 2**20
+FIRST_ROWS = 100
+"""Of a JSON file, whose keys are looked at one by one."""
 _PLACE = re.compile(r",? ?/\S+\.rs:\d+(:\d+)?")
 """Where in its own code Lance met an error."""
+KeyPath = tuple[str, ...]
+"""A key of a JSON row, or of an object in it, or of the objects of a list in it."""
+ANY_KEY = "\0any"
+"""After a path: the object there has a key, whichever."""
 _CODECS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
 Options = Mapping[str, Any]
 """The keys of the source: `delimiter`, `header`, `quote`, `nullValues` of csv."""
@@ -46,18 +52,23 @@ def read_batches(
     size: int | None = None,
     stamp: str | None = None,
     row_groups: Sequence[int] | None = None,
+    rules: Rules = TEXT,
 ) -> Iterator[Any]:
-    """`columns`: column of the table -> column of the file, where they differ. Columns that the file lacks are null,
-    further ones are left out. `size` and `stamp` are those of the listing: a file on a disk that is another by now is
-    an error, and one elsewhere cannot be read without its size. `row_groups`: of parquet, these alone."""
+    """`columns`: column of the table -> column of the file, where they differ. Further columns are left out. `size` and
+    `stamp` are those of the listing: a file on a disk that is another by now is an error, and one elsewhere cannot be
+    read without its size. `row_groups`: of parquet, these alone. `rules`: what the file may differ in."""
     with _told(uri):
         _unchanged(uri, size, stamp)
         wanted = {field.name: columns.get(field.name, field.name) for field in target}
         with _opened(uri, format_, storage_options, size) as file:
-            text = _READERS.get(format_)
-            found = text(file, options, target, wanted) if text is not None else _parquet(file, wanted, row_groups)
+            if format_ == "parquet":
+                found = _parquet(file, target, wanted, row_groups, rules)
+            elif format_ == "csv":
+                found = _csv(file, options, target, wanted, rules)
+            else:
+                found = _json(file, target, wanted)
             for batch in found:
-                yield conform(batch, target, wanted)
+                yield conform(batch, target, wanted, rules)
 
 
 def row_group_sizes(uri: str, storage_options: Mapping[str, str] | None, size: int) -> list[int]:
@@ -85,6 +96,69 @@ def schema_of(
             with _opened(uri, format_, storage_options, size) as file:
                 return pa.schema([(name, pa.null()) for name in _header(file, options)])
         return None
+
+
+def json_keys(
+    uri: str,
+    storage_options: Mapping[str, str] | None,
+    size: int | None,
+    wanted: Collection[KeyPath],
+    limit: int | None = None,
+) -> tuple[set[KeyPath], bool | None]:
+    """The keys that rows of a JSON file have: those of its first rows, and of `wanted` all that any row has. Ends once
+    all of them were seen, or after `limit` bytes. Then: True when the file was read to its end, False when it was not,
+    None when it has no row."""
+    import json
+
+    spelt = {path: path[-1] if path[-1] != ANY_KEY else path[-2] for path in wanted}
+    forms = {path: {json.dumps(name, ensure_ascii=a).encode() for a in (True, False)} for path, name in spelt.items()}
+    inside = {path[:-1] for path in wanted if len(path) > 1}
+    keys: set[KeyPath] = set()
+    read = rows = 0
+    with _told(uri), _opened(uri, "json", storage_options, size) as file:
+        for line in io.BufferedReader(_Stream(file), 2**20):
+            read += len(line)
+            open_ = [path for path in wanted if path not in keys]
+            if limit is not None and read > limit:
+                return keys, False
+            if not line.strip():
+                continue
+            rows += 1
+            if rows > FIRST_ROWS and not open_:
+                return keys, False
+            if rows <= FIRST_ROWS or any(form in line for path in open_ for form in forms[path]):
+                keys.update(_key_paths(json.loads(line), (), inside))
+    return keys, True if rows else None
+
+
+def _key_paths(value: Any, at: KeyPath, inside: Collection[KeyPath]) -> Iterator[KeyPath]:
+    """The keys of an object, or of the objects of a list; of those `inside` also their own."""
+    if isinstance(value, dict):
+        if at and value:
+            yield (*at, ANY_KEY)
+        for key, child in value.items():
+            path = (*at, key)
+            yield path
+            if path in inside:
+                yield from _key_paths(child, path, inside)
+    elif isinstance(value, list) and at:
+        for item in value:
+            yield from _key_paths(item, at, inside)
+
+
+class _Stream(io.RawIOBase):
+    """A pyarrow stream, packed or not, for Python's own readers of lines."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._stream.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
 
 
 @contextmanager
@@ -171,12 +245,14 @@ class _Remote(io.RawIOBase):
 # formats
 
 
-def _parquet(file: Any, wanted: Mapping[str, str], row_groups: Sequence[int] | None) -> Iterator[Any]:
+def _parquet(
+    file: Any, target: Any, wanted: Mapping[str, str], row_groups: Sequence[int] | None, rules: Rules
+) -> Iterator[Any]:
     import pyarrow.parquet as pq
 
     parquet = pq.ParquetFile(file)
-    have = set(parquet.schema_arrow.names)
-    _some_column(have, wanted)
+    have = parquet.schema_arrow.names
+    need_columns(have, target, wanted, rules)
     names = [name for name in wanted.values() if name in have]
     groups = None if row_groups is None else list(row_groups)
     yield from parquet.iter_batches(_rows_at_a_time(parquet, set(names)), groups, list(dict.fromkeys(names)))
@@ -193,7 +269,7 @@ def _rows_at_a_time(parquet: Any, names: set[str]) -> int:
     return max(1, min(_MOST_ROWS, int(BATCH_BYTES / max(most, 1))))
 
 
-def _csv(file: Any, options: Options, target: Any, wanted: Mapping[str, str]) -> Iterator[Any]:
+def _csv(file: Any, options: Options, target: Any, wanted: Mapping[str, str], rules: Rules) -> Iterator[Any]:
     import pyarrow.csv as csv
 
     types = {wanted[field.name]: _csv_type(field.type) for field in target}
@@ -210,7 +286,7 @@ def _csv(file: Any, options: Options, target: Any, wanted: Mapping[str, str]) ->
                 strings_can_be_null=nulls is not None,
             ),
         )
-        _some_column(set(reader.schema.names), wanted)
+        need_columns(reader.schema.names, target, wanted, rules)
         yield from reader
     except pa.ArrowInvalid as error:
         raise ValueError(_named(str(error), file, options, names)) from error
@@ -253,14 +329,25 @@ def _csv_type(type_: Any) -> Any:
     return pa.string() if pa.types.is_decimal256(type_) else type_
 
 
-def _json(file: Any, options: Options, target: Any, wanted: Mapping[str, str]) -> Iterator[Any]:
-    """Columns that a file never mentions are null, so there is no telling a file without any column from an empty
-    one."""
+def _json(file: Any, target: Any, wanted: Mapping[str, str]) -> Iterator[Any]:
+    """A key that a row does not have is null; `json_keys` tells which keys no row has."""
     import pyarrow.json as json
 
-    schema = pa.schema([(wanted[field.name], _json_type(field.type)) for field in target])
+    schema = pa.schema([(wanted[field.name], _json_type(field.type)) for field in target if in_json(field.type)])
     shape = json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
-    yield from json.open_json(file, json.ReadOptions(block_size=BATCH_BYTES // 4), shape)
+    try:
+        yield from json.open_json(file, json.ReadOptions(block_size=BATCH_BYTES // 4), shape)
+    except pa.ArrowInvalid as error:
+        if "Empty JSON" not in str(error):
+            raise
+
+
+def in_json(type_: Any) -> bool:
+    """What a row of JSON can hold. Columns of other types are read only where no row has them."""
+    if isinstance(type_, pa.BaseExtensionType) or pa.types.is_map(type_):
+        return False
+    nested = pa.types.is_nested(type_)
+    return all(in_json(type_.field(number).type) for number in range(type_.num_fields)) if nested else True
 
 
 def _json_type(type_: Any) -> Any:
@@ -278,14 +365,3 @@ def _json_type(type_: Any) -> Any:
     if types.is_float16(type_):
         return pa.float64()
     return pa.int64() if types.is_duration(type_) else type_
-
-
-_READERS: dict[str, Callable[[Any, Options, Any, Mapping[str, str]], Iterator[Any]]] = {
-    "csv": _csv,
-    "json": _json,
-}
-
-
-def _some_column(have: set[str], wanted: Mapping[str, str]) -> None:
-    if not have & set(wanted.values()):
-        raise ValueError(f"it has none of the columns of the table; it has {', '.join(sorted(have)[:20]) or 'none'}")

@@ -21,9 +21,9 @@ import pyarrow as pa
 from reconciler.catalog.base import Catalog
 from reconciler.catalog.registry import connect
 from reconciler.core.fingerprint import fingerprint, schema_print
-from reconciler.core.fleet import Watch, in_doubt, without_location
+from reconciler.core.fleet import Watch, as_declared, in_doubt, without_location
 from reconciler.core.globs import matcher
-from reconciler.core.uris import place_of
+from reconciler.core.uris import canonical_of, contains, folders_above
 from reconciler.engine.redact import Redactor
 from reconciler.model.desired import CatalogSpec, Management
 from reconciler.model.diagnostic import Source
@@ -94,6 +94,14 @@ class Keep:
     places: frozenset[str]
     ignored: bool
     """Ignored tables too: data that was found without a table may be theirs."""
+
+    def near(self, place: str) -> bool:
+        """At one of the places, inside one, or around one."""
+        return (
+            place in self.places
+            or any(folder in self.places for folder in folders_above(place))
+            or any(contains(place, wanted) for wanted in self.places)
+        )
 
 
 @contextmanager
@@ -222,19 +230,20 @@ class _Reader:
         prints: list[str | None] = []
         if isinstance(finding, Present) and isinstance(finding.state, TableState):
             out |= self._measured(ident, finding.state)
-            prints = [out["state_hash"], fingerprint(without_location(finding.state))]
+            if as_declared(finding.state):
+                prints = [out["state_hash"], fingerprint(without_location(finding.state))]
         elif finding is not None:
             out["error"] = _told(finding, self._redactor)
         out["doubt"] = row["asked"] or in_doubt(row["desired_hash"], prints, row["declared"], row["ours"])
         return tuple(out.values())
 
     def _measured(self, ident: Ident, state: TableState) -> dict[str, Any]:
-        place = state.place or state.location
+        place = canonical_of(state)
         out: dict[str, Any] = {
             "owner": state.marks.owner,
-            "location": self._redactor.text(place) if isinstance(place, str) else None,
+            "location": self._redactor.text(place) if place is not None else None,
             "state_hash": fingerprint(Present(state)),
-            "place": place_of(place) if isinstance(place, str) else None,
+            "place": place,
         }
         if not isinstance(state.dataset, DatasetState):
             return out  # Declared only.
@@ -284,8 +293,8 @@ def _kept(found: Observation, keep: Keep, ignored: Callable[[Ident], bool]) -> b
         return True
     if not isinstance(finding, Present) or not isinstance(finding.state, TableState):
         return True
-    place = finding.state.place or finding.state.location
-    return bool(keep.places) and isinstance(place, str) and place_of(place) in keep.places
+    place = canonical_of(finding.state) if keep.places else None
+    return place is not None and keep.near(place)
 
 
 def _numbers(batches: Iterable[Any]) -> Iterator[int]:

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from reconciler.model.errors import CatalogError, Code
 from reconciler.pipeline import write_task
+from reconciler.pipeline.conform import TEXT, Rules
 from reconciler.pipeline.jobs import TASKS_PER_CORE, Stopped, carried_by_value, done, finished
 from reconciler.pipeline.pieces import Piece, pieces_of
 from reconciler.pipeline.sources import Listing, list_source, source_schema, storage_of
@@ -43,7 +44,7 @@ def frame_of(
     else:
         schema = pa.ipc.read_schema(pa.py_buffer(unit["schema"]))
         pieces = pieces_of(listing, source, storage)
-        yield _from_files(spark, slots, pieces, unit, schema), {**unit, "mapping": {}, "fills": {}}
+        yield _from_files(spark, slots, pieces, unit, schema), {**unit, "mapping": {}, "fills": {}, "rules": TEXT}
 
 
 def _from_files(spark: Any, slots: int, pieces: Sequence[Piece], unit: Unit, schema: pa.Schema) -> Any:
@@ -118,6 +119,7 @@ def _view(spark: Any, slots: int, view: Mapping[str, Any], storage: Mapping[str,
         "format_options": {k: v for k, v in view.items() if not k.startswith("storage.")},
         "source_options": dict(options),
         "mapping": {},
+        "rules": Rules(nulls=frozenset(schema.names)),
     }
     pieces = pieces_of(listing, view, options)
     return _restored(_from_files(spark, slots, pieces, unit, schema), schema)

@@ -1,4 +1,5 @@
-"""What a report shows of a history: sums of each run, the largest tables, what grows, what is in small fragments.
+"""What a report shows of a history: sums of each run, the largest tables, what grows, what is in small fragments,
+which indexes lack rows.
 
 A run that read only a part of a catalog (its `error` says why) tells nothing of the rest: the lists are those of the
 last run that read all of it, and of the last run only where there is none; what has changed is counted between such
@@ -56,10 +57,11 @@ def figures(spark: Any, history: History) -> dict[str, Any]:
     """Raises SparkError."""
     register(spark, history.options)
     fleet = done(lambda: spark.read.format(NAME).option("history", history.uri).load())
-    fleet.persist().createOrReplaceTempView("fleet")  # Four questions, one read.
+    fleet.persist().createOrReplaceTempView("fleet")  # Five questions, one read.
     lists = {
         "biggest": _LATEST.format(column="bytes", most=LONGEST_LIST),
         "small": _LATEST.format(column="small_fragments", most=LONGEST_LIST),
+        "uncovered": _LATEST.format(column="unindexed_rows", most=LONGEST_LIST),
         "growing": _GROWING.format(most=LONGEST_LIST),
     }
     try:

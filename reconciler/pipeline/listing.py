@@ -1,18 +1,22 @@
 """Files by paths: a file, a folder with all that is below it, or a pattern with `*` (within a name) and `**` (any
-folders). A pattern may name folders too. Names that start with `.` or `_` are skipped below what is named."""
+folders). A pattern may name folders too. Names that start with `.` or `_` are skipped below what is named. Matching is
+linear in pattern times path: a pattern from a manifest must not be able to hang a run."""
 
 from __future__ import annotations
 
 import os
-import re
 import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from reconciler.catalog.known_secrets import without_secrets
-from reconciler.core.uris import place_of
+from reconciler.core.globs import ANY_DEPTH, matches_items
+from reconciler.core.uris import with_store_scheme
 from reconciler.pipeline.file_reader import is_local, local_path, stamp_of
+
+MOST_LINKED = 10_000
+"""Folders that are reached through links: a few links beside each other multiply to any number of them."""
 
 
 class SourceError(Exception):
@@ -33,14 +37,14 @@ class Found:
     stamp: str
 
 
-def listed(path: str, store_of: Callable[[str], Any]) -> list[Found]:
-    """By URI; empty when a folder is, or nothing matches. `store_of` connects to the root of a bucket. Raises
-    SourceError, and what `store_of` raises."""
+def listed(path: str, store_of: Callable[[str], Any], home: str | None = None) -> list[Found]:
+    """By URI; empty when a folder is, or nothing matches. `store_of` connects to the root of a bucket. `home`: a folder
+    that links in it may not lead out of. Raises SourceError, and what `store_of` raises."""
     if is_local(path):
         base, pattern = _split(os.path.abspath(local_path(path)))
-        found = _on_disk(path, base, pattern)
+        found = _on_disk(path, base, pattern, home)
     else:
-        scheme, _, rest = place_of(path).partition("://")
+        scheme, _, rest = with_store_scheme(path).partition("://")
         bucket, _, key = rest.partition("/")
         base, pattern = _split(key)
         url = f"{scheme}://{bucket}"
@@ -48,36 +52,72 @@ def listed(path: str, store_of: Callable[[str], Any]) -> list[Found]:
     return sorted(found, key=lambda f: f.uri)
 
 
-def _split(path: str) -> tuple[str, re.Pattern[str] | None]:
+Pattern = tuple[str, ...]
+
+
+def _split(path: str) -> tuple[str, Pattern | None]:
     """The folder before the first part with a wildcard, and the rest as a pattern. A pattern matches a file, or a
-    folder above it: so each of its parts ends with a slash, and it has to match only the beginning."""
+    folder above it."""
     parts = path.split("/")
     first = next((n for n, part in enumerate(parts) if "*" in part), None)
     if first is None:
         return path, None
-    every = (r"(?:[^/]+/)*" if p == "**" else re.escape(p).replace(r"\*", "[^/]*") + "/" for p in parts[first:])
-    return "/".join(parts[:first]) or "/", re.compile("".join(every))
+    return "/".join(parts[:first]) or "/", (*parts[first:], ANY_DEPTH)
 
 
-def _wanted(name: str, pattern: re.Pattern[str] | None) -> bool:
-    if any(part.startswith((".", "_")) for part in name.split("/")):
+def _wanted(name: str, pattern: Pattern | None) -> bool:
+    parts = name.split("/")
+    if any(part.startswith((".", "_")) for part in parts):
         return False
-    return pattern is None or pattern.match(f"{name}/") is not None
+    return pattern is None or matches_items(pattern, parts, ANY_DEPTH, _named)
 
 
-def _on_disk(path: str, base: str, pattern: re.Pattern[str] | None) -> Iterator[Found]:
+def _named(pattern: str, name: str) -> bool:
+    return matches_items(pattern, name, "*", lambda p, c: p == c)
+
+
+def need_inside(path: str, home: str | None) -> None:
+    """Raises SourceError for a path in `home` that links lead out of it, or into the data of git."""
+    if home is None or not is_local(path):
+        return
+    path, home = os.path.abspath(local_path(path)), os.path.abspath(home)
+    if not _below(path, home):
+        return
+    real, top = os.path.realpath(path), os.path.realpath(home)
+    if not _below(real, top) or ".git" in os.path.relpath(real, top).split("/"):
+        raise SourceError(f"{path}: a link leads out of {home}; with --catalogs-from it is not followed")
+
+
+def _below(path: str, folder: str) -> bool:
+    return f"{path}/".startswith(f"{folder.rstrip('/')}/")
+
+
+def _on_disk(path: str, base: str, pattern: Pattern | None, home: str | None) -> Iterator[Found]:
+    real, through_links = os.path.realpath(base), 0
     try:
+        need_inside(base, home)
         if pattern is None and not os.path.isdir(base):
             yield _file(base, os.path.basename(base))
             return
         for folder, folders, files in os.walk(base, onerror=_raise, followlinks=True):
             folders[:] = [name for name in folders if not _loops(folder, name)]
+            through_links += _linked(folder, base, real)
+            if through_links > MOST_LINKED:
+                raise SourceError(f"{path}: more than {MOST_LINKED} folders are found through links: name the folders")
+            for name in folders:
+                need_inside(os.path.join(folder, name), home)
             for file in (os.path.join(folder, name) for name in files):
                 name = os.path.relpath(file, base)
                 if _wanted(name, pattern):
+                    need_inside(file, home)
                     yield _file(file, name)
     except OSError as error:
         raise SourceError(f"{path}: {error.strerror or error}: {error.filename or base}") from error
+
+
+def _linked(folder: str, base: str, real: str) -> bool:
+    """There is a link on the way from the base, which is really at `real`."""
+    return os.path.realpath(folder) != os.path.normpath(os.path.join(real, os.path.relpath(folder, base)))
 
 
 def _file(path: str, name: str) -> Found:
@@ -100,7 +140,7 @@ def _loops(folder: str, name: str) -> bool:
     return f"{inside}/".startswith(f"{to.rstrip('/')}/")
 
 
-def _in_bucket(path: str, url: str, store: Any, base: str, pattern: re.Pattern[str] | None) -> Iterator[Found]:
+def _in_bucket(path: str, url: str, store: Any, base: str, pattern: Pattern | None) -> Iterator[Found]:
     import obstore
     from obstore.exceptions import BaseError
 

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from reconciler.catalog import lance_tags
 from reconciler.catalog.base import DataPlace, WriteContext
 from reconciler.catalog.fence import Asked, fenced
-from reconciler.core.maintenance import decide, due_indexes, due_tags, due_versions
+from reconciler.catalog.lance_dataset import Datasets
+from reconciler.catalog.lance_errors import translated
+from reconciler.catalog.lance_remains import dataset_inside
+from reconciler.catalog.lance_write import carry_over_builds, record_builds
+from reconciler.catalog.storage import open_storage
+from reconciler.core.maintenance import decide, due_indexes, due_tags, due_versions, expired_tags, why_rebuild
 from reconciler.core.text import speed
 from reconciler.model.errors import CatalogError
-from reconciler.model.maintained import CLEANUP, COMPACT, INDEXES, Decision, Result
+from reconciler.model.maintained import CLEANUP, COMPACT, INDEXES, TAGS, Decision, Result
 from reconciler.model.maintenance import Facts, Fragment, Maintenance
+from reconciler.model.state import Index
 from reconciler.pipeline import claims, maintain_task
 from reconciler.pipeline.jobs import TASKS_PER_CORE, answers, cores
 from reconciler.pipeline.maintain_task import ATTEMPTS, CLAIM_KEY, CLAIMED, is_conflict, open_latest
@@ -36,6 +44,12 @@ class Subject:
     place: DataPlace
     want: Maintenance
     now: float
+    retention: int | None = None
+    """Seconds for which tags of apply are kept; None for ever."""
+    untrained: frozenset[str] = frozenset()
+    """Indexes that Lance cannot train on the rows that are there."""
+    builds: Mapping[str, tuple[Index, Index]] = field(default_factory=dict)
+    """Declared indexes that are not left to Lance, by name: as declared, and as they were read."""
 
     def unit(self, **more: Any) -> Unit:
         return {"uri": self.place.uri, "options": dict(self.place.storage_options), **more}
@@ -76,23 +90,60 @@ def settled(subjects: Sequence[Subject], may_write: Asked) -> Iterator[Assessed 
 
 def _assessed(subject: Subject) -> Assessed | str:
     want = subject.want
-    asked = {COMPACT: want.compact, INDEXES: want.indexes, CLEANUP: want.cleanup}
+    asked = {COMPACT: want.compact, INDEXES: want.refresh, CLEANUP: want.cleanup}
     unit = subject.unit(parts=[part for part, wanted in asked.items() if wanted], compaction=_compaction(want))
     found = maintain_task.measure(unit)
     if "error" in found:
         return str(found["error"])
     left = claims.is_left(found["claim"])
+    try:
+        expired = _expired(subject)
+    except CatalogError as error:
+        return error.message
     facts = Facts(
         version=found["version"],
         fragments=tuple(Fragment(*f) for f in found["fragments"]),
         groups=tuple(tuple(g) for g in found.get("groups", ())),
         unindexed=found.get("unindexed", {}),
+        rebuild=_rebuild(subject, found.get("segments", {})),
+        forgetful=frozenset(found.get("forgetful", ())),
+        untrained=subject.untrained & found.get("unindexed", {}).keys(),
         versions=tuple(found.get("versions", ())),
-        tags=found.get("tags", {}),
+        tags={name: version for name, version in found.get("tags", {}).items() if name not in expired},
+        expired=tuple(expired),
         branches=found.get("branches", {}),
         claimed=found["claim"] is not None and not left,
     )
-    return Assessed(facts, decide(want, facts, subject.now), left)
+    try:
+        return Assessed(facts, _safe(decide(want, facts, subject.now), subject.place), left)
+    except CatalogError as error:
+        return error.message
+
+
+def _safe(decisions: tuple[Decision, ...], place: DataPlace) -> tuple[Decision, ...]:
+    """Lance cleans up every old file in a dataset's folder that it does not know, also those of somebody's dataset in
+    there. Looked for only when a clean-up is due, because it lists all files, as the clean-up does. Raises
+    CatalogError."""
+    if not any(d.part == CLEANUP and d.run for d in decisions):
+        return decisions
+    inner = dataset_inside(open_storage(place.uri, place.storage_options))
+    if inner is None:
+        return decisions
+    why = f"there is another dataset inside its folder, at {place.uri}/{inner}, whose files would go: move it away"
+    return tuple(replace(d, run=False, reason=why) if d.part == CLEANUP else d for d in decisions)
+
+
+def _expired(subject: Subject) -> list[str]:
+    """Raises CatalogError."""
+    if subject.retention is None:
+        return []
+    with translated(f"list the tags of {subject.place.uri}", write=False):
+        return expired_tags(lance_tags.our_tags(lance_tags.opened(subject.place)), subject.retention, subject.now)
+
+
+def _rebuild(subject: Subject, segments: Mapping[str, Sequence[int]]) -> dict[str, str]:
+    why = {n: why_rebuild(want, live, segments.get(n, ())) for n, (want, live) in subject.builds.items()}
+    return {name: reason for name, reason in why.items() if reason is not None}
 
 
 def _compaction(want: Maintenance) -> dict[str, Any]:
@@ -140,7 +191,8 @@ class Run:
 
     def run(self) -> None:
         """Raises SparkError."""
-        for part, action in ((COMPACT, self._compact), (INDEXES, self._indexes), (CLEANUP, self._cleanup)):
+        parts = ((TAGS, self._tags), (COMPACT, self._compact), (INDEXES, self._indexes), (CLEANUP, self._cleanup))
+        for part, action in parts:
             self.under_way = None
             if (problem := self.may_write()) is not None:
                 raise SparkError(problem)
@@ -151,6 +203,25 @@ class Run:
                 self.results[n][part] = Result("not_run", "an earlier part was not done")
             action([n for n in chosen if n not in failed])
         self.under_way = None
+
+    def _tags(self, chosen: Sequence[int]) -> None:
+        """Here, not in executors: a few small files."""
+
+        def one(n: int) -> Result:
+            names = self.assessed[n].facts.expired
+            try:
+                with fenced(self.may_write), translated(f"delete tags of {self.subjects[n].place.uri}", write=True):
+                    dataset = lance_tags.opened(self.subjects[n].place)
+                    if CLAIM_KEY in dataset.metadata:
+                        return Result("failed", CLAIMED)
+                    lance_tags.delete_tags(dataset, names)
+            except CatalogError as error:
+                return Result("failed", error.message)
+            return Result("done", "", {"removed": len(names)})
+
+        with ThreadPoolExecutor(THREADS, thread_name_prefix="tags") as pool:
+            for n, result in zip(chosen, pool.map(one, chosen), strict=True):
+                self.results[n][TAGS] = result
 
     def _slots(self, units: Sequence[Unit]) -> int:
         if len(units) <= FEW:
@@ -207,32 +278,62 @@ class Run:
         return lost
 
     def _commit(self, n: int, pending: Mapping[int, Assessed], rewritten: dict[int, list[str]]) -> Result | str:
-        return _committed(self.subjects[n], pending[n].facts.version, rewritten.pop(n))
+        done = _committed(self.subjects[n], pending[n].facts.version, rewritten.pop(n))
+        if isinstance(done, Result) and done.outcome == "done":
+            self._renew_record(n)  # What cannot be noted now is still known from the history.
+        return done
+
+    def _renew_record(self, n: int) -> str | None:
+        """Why it could not be done."""
+        try:
+            with fenced(self.may_write):
+                claims.renew_record(self.subjects[n].place)
+        except CatalogError as error:
+            return error.message
+        return None
 
     def _indexes(self, chosen: Sequence[int]) -> None:
         units = []
         for n in chosen:
-            want = self.subjects[n].want.indexes
-            assert want is not None
-            units.append(self.subjects[n].unit(key=n, indexes=due_indexes(want, self.assessed[n].facts)))
+            subject, facts, due = self.subjects[n], self.assessed[n].facts, self._due_indexes(n)
+            anew = {name: subject.builds[name][0] for name in due if name in facts.rebuild}
+            deltas = [name for name in due if name in subject.builds and name not in anew]
+            rest = [name for name in due if name not in subject.builds]
+            rebuild = {name: (i.column, i.type.upper(), dict(i.params)) for name, i in anew.items()}
+            units.append(subject.unit(key=n, indexes=rest, deltas=deltas, rebuild=rebuild))
         self._each(INDEXES, units, maintain_task.refresh, self._refreshed)
 
+    def _due_indexes(self, n: int) -> list[str]:
+        return due_indexes(self.subjects[n].want, self.assessed[n].facts, self.assessed[n].runs(COMPACT))
+
     def _refreshed(self, n: int, answer: Mapping[str, Any]) -> Result:
-        want, before = self.subjects[n].want.indexes, self.assessed[n].facts
-        assert want is not None
+        before = self.assessed[n].facts
+        self._record(n, answer.get("built", {}))
         left = answer["after"]["unindexed_rows"]
-        due = due_indexes(want, before)
+        due = self._due_indexes(n)
         gone = [name for name in due if name not in left]
         if gone:
             return Result("failed", f"{', '.join(gone)}: it is not there any more", answer["after"])
-        same = [name for name in due if left[name] >= before.unindexed[name]]
+        same = [name for name in due if left[name] and left[name] >= before.unindexed[name]]
         if same:
             return Result("failed", f"Lance took no row into {', '.join(same)}", answer["after"])
         return Result("done", "", answer["after"])
 
+    def _record(self, n: int, built: Mapping[str, Sequence[str]]) -> None:
+        """Which indexes are ours now. They are as declared whether this is written or not."""
+        subject = self.subjects[n]
+        builds = {name: (subject.builds[name][0], live) for name, live in built.items()}
+        with contextlib.suppress(CatalogError), fenced(self.may_write):
+            record_builds(_datasets(subject), subject.place.uri, builds)
+
     def _cleanup(self, chosen: Sequence[int]) -> None:
         units = []
+        with ThreadPoolExecutor(THREADS, thread_name_prefix="note") as pool:
+            problems = dict(zip(chosen, pool.map(self._renew_record, chosen), strict=True))
         for n in chosen:
+            if (problem := problems[n]) is not None:  # The history would go that tells whose the rows are.
+                self.results[n][CLEANUP] = Result("failed", problem)
+                continue
             want, facts, now = self.subjects[n].want.cleanup, self.assessed[n].facts, self.subjects[n].now
             assert want is not None
             versions, tags = due_versions(want, facts, now), due_tags(want, facts, now)
@@ -261,6 +362,10 @@ class Run:
             yield from jobs
         except GaveUp as error:
             raise SparkError(self.may_write() or str(error)) from error
+
+
+def _datasets(subject: Subject) -> Datasets:
+    return Datasets(subject.place.storage_options)
 
 
 def _again(found: Assessed | str) -> Assessed | Result:
@@ -301,9 +406,12 @@ def _committed(subject: Subject, version: int, rewritten: Sequence[str]) -> Resu
     results = [RewriteResult.from_json(text) for text in rewritten]  # type: ignore[attr-defined]
     files = {file.path for result in results for fragment in result.new_fragments for file in fragment.files}
     try:
-        if CLAIM_KEY in open_latest(subject.unit()).metadata:
+        before = open_latest(subject.unit())
+        if CLAIM_KEY in before.metadata:
             return Result("failed", CLAIMED)
         Compaction.commit(open_latest(subject.unit(), version), results)
+        with contextlib.suppress(CatalogError):
+            carry_over_builds(_datasets(subject), subject.place.uri, before)
         problem = None
     except Exception as error:
         problem = error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -9,11 +10,13 @@ from typing import Any
 
 from reconciler.catalog.arrow_convert import to_arrow_field
 from reconciler.catalog.base import DataPlace, WriteContext, Written
+from reconciler.catalog.lance_rows import row_state
 from reconciler.core.text import speed
 from reconciler.core.world import record_after
 from reconciler.model.change import MaterializeTable
-from reconciler.model.data import FILE_FORMATS, DataRecord
+from reconciler.model.data import FILE_FORMATS, DataRecord, RowState
 from reconciler.model.errors import CatalogError, Code
+from reconciler.model.ident import dotted
 from reconciler.pipeline import frames, write_task
 from reconciler.pipeline.claims import Clock, Held, claimed
 from reconciler.pipeline.data_plane import Line, Running
@@ -22,7 +25,7 @@ from reconciler.pipeline.jobs import TASKS_PER_CORE, answers, done
 from reconciler.pipeline.listing import SourceError
 from reconciler.pipeline.pieces import Piece, pieces_of
 from reconciler.pipeline.source_fit import fits
-from reconciler.pipeline.source_state import digest_of, files_of, keyed
+from reconciler.pipeline.source_state import digest_of, files_of, json_columns, keyed, rules_for
 from reconciler.pipeline.sources import Listing, list_source, storage_of
 from reconciler.pipeline.way_back import tagged, version_before
 from reconciler.pipeline.write_task import Unit
@@ -40,10 +43,12 @@ def materialize(running: Running, change: MaterializeTable, place: DataPlace, co
     with claimed(place, context, Clock(stopped=running.stopped)) as held:
         record = held.record()
         after = record_after(record, change)
-        if record is not None and (record.digest, record.files) == (after.digest, after.files):
+        if record is not None and record == replace(after, noted=record.noted):
             return Written(held.claim.base, held.version, False)  # Another run of this step was faster, or was cut off.
         if (record.digest if record is not None else None) != change.base:
             raise _moved_on(f"another run has filled {place.uri}")
+        _need_rows_of_the_plan(held, change, record)
+        _need_room(held, change)
         listing = _listed(source, storage, change)
         rows = _written(running, change, source, storage, listing, held)
         running.need_time()
@@ -53,7 +58,7 @@ def materialize(running: Running, change: MaterializeTable, place: DataPlace, co
 
 def moved(running: Running, change: MaterializeTable, storage: Mapping[str, str]) -> str | None:
     """Why the source is not the one of the plan any more. Raises CatalogError when it cannot be listed."""
-    if change.digest == change.base:
+    if change.digest == change.base and not change.replace:
         return None  # The rows are in: they are only noted.
     source = running.resolve(change.reads)
     try:
@@ -74,7 +79,7 @@ def _listed(source: Mapping[str, Any], storage: Mapping[str, str], change: Mater
         if any(there.get(path) != stamp for path, stamp in change.files.items()):
             raise _moved_on("files of the source have changed or are gone")
         return replace(found, files=tuple(file for key, file in keyed(found).items() if key in change.files))
-    if digest_of(found, change.mapping) != change.digest:
+    if digest_of(found, change.mapping, change.casts) != change.digest:
         raise _moved_on("the source has changed")
     return found
 
@@ -83,13 +88,45 @@ def _moved_on(what: str) -> CatalogError:
     return CatalogError(Code.INVALID_TABLE_STATE, f"{what} since the plan was made. Make a new plan.")
 
 
+def _need_rows_of_the_plan(held: Held, change: MaterializeTable, record: DataRecord | None) -> None:
+    """Rows of unknown origin that came after the plan was made are neither removed nor added to: it did not show them.
+    Once the table is claimed, because only then nobody of us changes it any more."""
+    if change.mixes:
+        return
+    if change.purges is not None:
+        found = held.external(RowState(change.purges, ""))
+        why = found.reason if found is not None else None
+    elif record is not None:
+        why = record.external.reason if record.external is not None else None
+    else:
+        why = None if held.dataset.count_rows() == 0 else "rows were added, and no record says where they came from"
+    if why is not None:
+        raise _moved_on(f"another writer has changed the rows of {held.place.uri} ({why})")
+
+
+def _need_rows_as_pinned(held: Held, pinned: RowState) -> None:
+    """Lance lets a commit of ours pass over an Append of others. The moment between this and the commit stays; what
+    comes in there is not in the record, and the next plan shows it."""
+    found = held.external(pinned)
+    if found is not None:
+        raise CatalogError(
+            Code.INVALID_TABLE_STATE,  # To try once more would find the same.
+            f"another writer has changed the rows of {held.place.uri} while this step was at work: {found.reason}; "
+            "nothing was committed. Make a new plan.",
+        )
+
+
 def _committed(
     held: Held, change: MaterializeTable, rows: list[Any], record: DataRecord, tag: str | None
 ) -> tuple[int, Any]:
     """And the version before."""
     from lance import LanceOperation
 
+    pinned = row_state(held.dataset)
     for attempt in range(REDO):
+        _need_room(held, change)
+        if not change.mixes:
+            _need_rows_as_pinned(held, pinned)
         operation: Any = LanceOperation.Append(rows)
         if change.replace and (gone := [f.fragment_id for f in held.dataset.get_fragments()]):
             operation = LanceOperation.Update(removed_fragment_ids=gone, new_fragments=rows)
@@ -100,12 +137,32 @@ def _committed(
         except CatalogError as error:
             if error.code != Code.CONCURRENT_MODIFICATION or attempt == REDO - 1:
                 raise
-            schema = held.dataset.schema
+            columns = _columns(held.dataset)
             held.pin_again()
-            if held.dataset.schema != schema:
-                message = f"the columns of {held.place.uri} changed while its rows were written: nothing was committed"
+            if not columns.items() <= _columns(held.dataset).items():
+                message = (
+                    f"the columns of {held.place.uri} changed while its rows were written: nothing was committed. "
+                    "Make a new plan."
+                )
                 raise CatalogError(Code.CONCURRENT_MODIFICATION, message) from error
     raise AssertionError
+
+
+def _need_room(held: Held, change: MaterializeTable) -> None:
+    """Lance takes rows without values for a NOT NULL column that came meanwhile; then nobody can read the table."""
+    declared = {f.name for f in change.fields}
+    strict = [f.name for f in held.latest().schema if not f.nullable and f.name not in declared]
+    if strict:
+        raise CatalogError(
+            Code.INVALID_TABLE_STATE,
+            f"{held.place.uri} has columns that are not declared and NOT NULL: {', '.join(strict)}. The source has no "
+            "values for them, so nothing was committed: declare them, or let them be null",
+        )
+
+
+def _columns(dataset: Any) -> dict[str, tuple[int, Any]]:
+    """By name: the rows that were written have values for these numbers. Columns that come later are null in them."""
+    return {f.name(): (f.id(), dataset.schema.field(f.name())) for f in dataset.lance_schema.fields()}
 
 
 def _written(
@@ -116,6 +173,8 @@ def _written(
     listing: Listing,
     held: Held,
 ) -> list[Any]:
+    if source["format"] == "json":
+        _need_keys(change, source, storage, listing)
     spark, slots = running.spark()
     unit = _unit(change, source, storage, held)
     if source["format"] in (*FILE_FORMATS, "lance") and not change.order_by:
@@ -157,6 +216,7 @@ def _unit(change: MaterializeTable, source: Mapping[str, Any], storage: Mapping[
         "format_options": {k: v for k, v in source.items() if not k.startswith("storage.")},
         "source_options": dict(storage),
         "mapping": dict(change.mapping),
+        "rules": rules_for(source["format"], change.casts, change.nulls),
     }
 
 
@@ -178,12 +238,30 @@ def _fitting(frame: Any, change: MaterializeTable) -> set[str]:
     from pyspark.sql.pandas.types import to_arrow_schema
 
     found = done(lambda: to_arrow_schema(frame.schema))
-    lacks = [f for f in change.fields if change.mapping.get(f.name, f.name) not in found.names]
-    asked = [f for f in change.fields if f not in lacks or not (f.nullable or f.filled)]
-    problems = fits(found, pa.schema([to_arrow_field(f) for f in asked]), change.mapping, "")
+    asked = [f for f in change.fields if not f.filled or change.mapping.get(f.name, f.name) in found.names]
+    rules = rules_for("", change.casts, change.nulls)
+    _need_fit(fits(found, pa.schema([to_arrow_field(f) for f in asked]), change.mapping, "", rules))
+    if unused := [name for name in found.names if name not in {change.mapping.get(f.name, f.name) for f in asked}]:
+        logging.getLogger("reconciler").info("%s: source columns not used: %s", dotted(change.ident), ", ".join(unused))
+    return set(found.names)
+
+
+def _need_fit(problems: Sequence[str]) -> None:
     if problems:
         raise CatalogError(Code.INVALID_INPUT, f"the source does not fit the table: {'; '.join(problems)}")
-    return set(found.names)
+
+
+def _need_keys(
+    change: MaterializeTable, source: Mapping[str, Any], storage: Mapping[str, str], listing: Listing
+) -> None:
+    """A key of JSON that no row has is a missing column; the files are read until all keys were seen."""
+    kept = [f for f in change.fields if not f.filled]
+    rules = rules_for("json", change.casts, change.nulls)
+    try:
+        _, problems = json_columns(listing, source, storage, kept, change.mapping, rules, None)
+    except SourceError as error:
+        raise CatalogError(Code.INVALID_INPUT, f"the source cannot be read: {error}") from error
+    _need_fit(problems)
 
 
 def _parts(unit: Unit, pieces: Sequence[Piece], partitions: int | None, slots: int) -> Iterator[Unit]:

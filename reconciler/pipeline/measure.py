@@ -16,7 +16,7 @@ def measured(uri: str, options: Mapping[str, str], version: int | None) -> dict[
     dataset = lance.dataset(uri, version=version, storage_options=dict(options) or None)
     now: Any = dataset.get_version()
     rows = int(now["metadata"]["total_rows"])
-    indexes = dataset.describe_indices()
+    indexes = [i for i in dataset.describe_indices() if not i.name.startswith("__lance")]  # lance's own bookkeeping
     return {
         "rows": rows,
         "bytes": int(now["metadata"]["total_files_size"]),

@@ -25,6 +25,7 @@ from reconciler.catalog.lance_data import (
 from reconciler.catalog.lance_dataset import dump_keys, state_of
 from reconciler.catalog.lance_errors import translated
 from reconciler.catalog.lance_remains import COPYING, Copying, copying, has_versions, is_shown, shown_as
+from reconciler.catalog.lance_rows import row_state
 from reconciler.catalog.storage import Storage, open_storage
 from reconciler.core.fingerprint import fingerprint
 from reconciler.core.migrated import as_copied, as_marked
@@ -136,7 +137,9 @@ def _need_as_planned(change: MigrateTable, origin: DataPlace, dataset: Any) -> N
 
 
 def _print(state: DatasetState) -> str:
-    return fingerprint(Detached("", state))
+    """Of what we noted about its rows only the source counts."""
+    data = DataRecord(state.data.digest) if state.data is not None else None
+    return fingerprint(Detached("", replace(state, data=data)))
 
 
 def _manifest(source: Storage, version: int) -> tuple[str, bytes]:
@@ -247,15 +250,16 @@ def _mark(change: MigrateTable, place: DataPlace, folder: Storage, context: Writ
             raise CatalogError(
                 Code.TABLE_ALREADY_EXISTS, f"there is a dataset at {place.uri} already; it is left as it is"
             )
-        _commit(place, dataset, _notes(change, dataset.metadata), context)
+        _commit(place, dataset, _notes(change, dataset), context)
     raise CatalogError(Code.CONCURRENT_MODIFICATION, f"{place.uri} is being written to all the time: apply again")
 
 
-def _notes(change: MigrateTable, known: Mapping[str, str]) -> dict[str, str | None]:
+def _notes(change: MigrateTable, dataset: Any) -> dict[str, str | None]:
     record = as_marked(change).data
     assert isinstance(record, DataRecord)
+    record = replace(record, rows=row_state(dataset))
     notes: dict[str, str | None] = {RECORD_KEY: dump_record(record), OWNER_KEY: change.owner}
-    if change.applied or APPLIED_KEY in known:
+    if change.applied or APPLIED_KEY in dataset.metadata:
         notes[APPLIED_KEY] = dump_keys(change.applied)
     return notes
 

@@ -32,8 +32,12 @@ __all__ = ["DEFAULT_MASTER", "GaveUp", "SparkError", "SparkOptions", "first_line
 
 DEFAULT_MASTER = "local[*,4]"
 """All cores, and as on a cluster a task may fail three times before the job does."""
-_SQL = {"spark.sql.python.filterPushdown.enabled": "true", "spark.sql.session.timeZone": "UTC"}
-"""Of a session, wherever it runs: a time without a zone counts as UTC."""
+_SQL = {
+    "spark.sql.python.filterPushdown.enabled": "true",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.runSQLOnFiles": "false",
+}
+"""Of a session, wherever it runs: a time without a zone counts as UTC, and a query reads no files by their paths."""
 _ALWAYS = {
     "spark.app.name": "reconciler",
     "spark.ui.enabled": "false",

@@ -3,30 +3,46 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from reconciler.model.arrow import Field
-from reconciler.model.data import FILE_FORMATS, DataSpec, SourceState
+from reconciler.model.data import FILE_FORMATS, TEXTS, DataSpec, SourceState
+from reconciler.pipeline.conform import Rules, lacking, lost_fields, missing_fields, unused_fields
+from reconciler.pipeline.file_reader import ANY_KEY, FileError, KeyPath, json_keys
 from reconciler.pipeline.listing import SourceError
 from reconciler.pipeline.source_fit import fits
-from reconciler.pipeline.sources import Listing, SourceFile, digest, list_source, source_schema, storage_of
+from reconciler.pipeline.sources import Listing, SourceFile, digest, list_source, source_schemas, storage_of
+
+HEAD = 8 * 2**20
+"""Bytes of JSON that a plan reads to learn the keys; the step itself reads on."""
 
 
-def look(source: Mapping[str, Any], spec: DataSpec, fields: Sequence[Field], storage: Mapping[str, str]) -> SourceState:
-    """`source` with its secrets; `storage` opens it when it says nothing of its own. Raises nothing that a source did:
-    that is its state."""
+def look(
+    source: Mapping[str, Any],
+    spec: DataSpec,
+    fields: Sequence[Field],
+    storage: Mapping[str, str],
+    taken: Mapping[str, str] | None = None,
+) -> SourceState:
+    """`source` with its secrets; `storage` opens it when it says nothing of its own; `taken`: the files that are in
+    already (`files_of`), which nobody reads again. Raises nothing that a source did: that is its state."""
     options = storage_of(source) or dict(storage)
     try:
-        listing = list_source(source, options)
-        problems = _misfits(listing, source, options, fields, spec.columns)
+        listing = list_source(source, options, os.getcwd() if spec.links_stay else None)
+        files = files_of(listing)
+        new = {key for key, stamp in files.items() if (taken or {}).get(key) != stamp}
+        unread = tuple(file for key, file in keyed(listing).items() if key in new)
+        problems, unused = _fit(replace(listing, files=unread), source, options, fields, spec)
     except SourceError as error:
         return SourceState(problem=f"the source cannot be read: {error}")
-    if problems:
-        return SourceState(problem=f"the source does not fit the table: {'; '.join(problems)}")
+    problem = f"the source does not fit the table: {'; '.join(problems)}" if problems else None
     names = {key: file.uri for key, file in keyed(listing).items()}
-    return SourceState(digest_of(listing, spec.columns), files_of(listing), names, _told(listing, source))
+    digest = digest_of(listing, spec.columns, sorted(spec.casts))
+    return SourceState(digest, files, names, _told(listing, source), problem, tuple(unused))
 
 
 def files_of(listing: Listing) -> dict[str, str]:
@@ -41,36 +57,140 @@ def keyed(listing: Listing) -> dict[str, SourceFile]:
     return {hashed(f.name if counts[f.name] == 1 else f.uri): f for f in listing.files}
 
 
-def digest_of(listing: Listing, columns: Mapping[str, str]) -> str:
+def digest_of(listing: Listing, columns: Mapping[str, str], casts: Sequence[str]) -> str:
     """Of what decides about the rows; the layout does not."""
-    return digest([listing.digest, dict(columns)])
+    return digest([listing.digest, dict(columns), *([list(casts)] if casts else [])])
 
 
 def hashed(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _misfits(
+def _fit(
+    listing: Listing, source: Mapping[str, Any], storage: Mapping[str, str], fields: Sequence[Field], spec: DataSpec
+) -> tuple[list[str], list[str]]:
+    """What keeps the source from filling the table, before any byte is written, and its columns that nobody reads. What
+    only Spark can read is looked at by the step itself, and so is every file beyond the first few."""
+    import pyarrow as pa
+
+    from reconciler.catalog.arrow_convert import to_arrow_field
+
+    format_ = source["format"]
+    if format_ not in (*FILE_FORMATS, "lance"):
+        return [], []
+    rules = rules_for(format_, spec.casts, (f.name for f in fields if spec.may_lack(f.name)))
+    if format_ == "json":
+        kept = [f for f in fields if not f.filled]
+        found, problems = json_columns(listing, source, storage, kept, spec.columns, rules, HEAD)
+        return problems, _unused(found, fields, spec.columns)
+    unused: list[str] = []
+    for number, (file, found) in enumerate(source_schemas(listing, source, storage)):
+        names = found.names if found is not None else [f.name for f in fields]
+        asked = [f for f in fields if not f.filled or spec.columns.get(f.name, f.name) in names]
+        problems = fits(found, pa.schema([to_arrow_field(f) for f in asked]), spec.columns, format_, rules)
+        if problems:
+            return [f"{file.uri}: {why}" if number else why for why in problems], []
+        extra = [*_unused(names, fields, spec.columns), *_unused_inside(found, fields, spec.columns)]
+        unused += [name for name in extra if name not in unused]
+    return [], unused
+
+
+def rules_for(format_: str, casts: Iterable[str], nulls: Iterable[str]) -> Rules:
+    return Rules(format_ not in TEXTS, frozenset(casts), frozenset(nulls))
+
+
+def json_columns(
     listing: Listing,
     source: Mapping[str, Any],
     storage: Mapping[str, str],
     fields: Sequence[Field],
     columns: Mapping[str, str],
-) -> list[str]:
-    """Before any byte is written. What only Spark can read is looked at by the step itself."""
+    rules: Rules,
+    limit: int | None,
+) -> tuple[list[str], list[str]]:
+    """The keys that rows of the files have, and what keeps them from filling the table: types that JSON cannot hold,
+    and keys that no row has, also inside of objects. A key that some row has is no missing column. Nothing is said
+    about keys when `limit` bytes did not decide it."""
     import pyarrow as pa
 
     from reconciler.catalog.arrow_convert import to_arrow_field
 
-    if source["format"] not in (*FILE_FORMATS, "lance"):
-        return []
-    found = source_schema(listing, source, storage)
-    if found is None:
-        asked = [f for f in fields if not f.filled]
-    else:  # What it lacks is null, or computed.
-        lacks = [f for f in fields if f.name not in columns and f.name not in found.names]
-        asked = [f for f in fields if f not in lacks or not (f.nullable or f.filled)]
-    return fits(found, pa.schema([to_arrow_field(f) for f in asked]), columns, source["format"])
+    target = [to_arrow_field(f) for f in fields]
+    wanted = [path for f in target for path in _key_paths(f.type, (columns.get(f.name, f.name),))]
+    found: dict[KeyPath, None] = {}
+    rows, decided = False, True
+    for file in listing.files:
+        asked = [path for path in wanted if path not in found]
+        if not asked:
+            break
+        try:
+            keys, whole = json_keys(file.uri, storage, file.size, asked, limit)
+        except FileError as error:
+            raise SourceError(str(error)) from error
+        found |= dict.fromkeys(sorted(keys))
+        rows = rows or whole is not None
+        if whole is False and limit is not None:
+            decided = False
+            break
+        if limit is not None:
+            limit -= file.size
+    have = [path[0] for path in found if len(path) == 1]
+    read = [f for f in target if columns.get(f.name, f.name) in have or not rules.may_lack(f)]
+    if (problems := fits(None, pa.schema(read), columns, "json", rules)) or not (rows and decided):
+        return have, problems
+    if lacks := missing_fields(have, target, columns, rules):
+        return have, [lacking(lacks, have, columns)]
+    return have, [
+        f"column {f.name!r}: {why}"
+        for f in target
+        if (why := _lost_keys(f.type, (columns.get(f.name, f.name),), found, f.name in rules.nulls))
+    ]
+
+
+def _key_paths(type_: Any, at: KeyPath) -> Iterator[KeyPath]:
+    """The keys that a column of the type is made of."""
+    yield at
+    for path, fields in _objects(type_, at):
+        yield (*path, ANY_KEY)
+        yield from ((*path, field.name) for field in fields)
+
+
+def _objects(type_: Any, at: KeyPath) -> Iterator[tuple[KeyPath, Sequence[Any]]]:
+    """The structs in a type, with their fields."""
+    import pyarrow as pa
+
+    if pa.types.is_struct(type_):
+        yield at, list(type_)
+        for field in type_:
+            yield from _objects(field.type, (*at, field.name))
+    elif pa.types.is_nested(type_) and not pa.types.is_map(type_):
+        yield from _objects(type_.value_type, at)
+
+
+def _lost_keys(type_: Any, at: KeyPath, found: Iterable[KeyPath], lackable: bool) -> str | None:
+    for path, fields in _objects(type_, at):
+        if (*path, ANY_KEY) not in found:
+            continue  # No row has an object there.
+        have = [p[-1] for p in found if p[:-1] == path and p[-1] != ANY_KEY]
+        lacks = [f for f in fields if f.name not in have]
+        if len(lacks) < len(fields):
+            lacks = [f for f in lacks if not (lackable and f.nullable)]
+        if lacks:
+            return lost_fields(lacks, have)
+    return None
+
+
+def _unused(have: Iterable[str], fields: Sequence[Field], columns: Mapping[str, str]) -> list[str]:
+    used = {columns.get(f.name, f.name) for f in fields}
+    return [name for name in have if name not in used]
+
+
+def _unused_inside(found: Any, fields: Sequence[Field], columns: Mapping[str, str]) -> list[str]:
+    from reconciler.catalog.arrow_convert import to_arrow_field
+
+    names = {f.name: columns.get(f.name, f.name) for f in fields}
+    pairs = [(names[f.name], f) for f in fields if found is not None and names[f.name] in found.names]
+    return [n for name, f in pairs for n in unused_fields(found.field(name).type, to_arrow_field(f).type, name)]
 
 
 def _told(listing: Listing, source: Mapping[str, Any]) -> str:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,9 +19,12 @@ from reconciler.catalog.storage_objects import connect
 from reconciler.model.data import FILE_FORMATS
 from reconciler.model.errors import CatalogError
 from reconciler.pipeline.file_reader import FileError, schema_of
-from reconciler.pipeline.listing import Found, SourceError, first_words, listed
+from reconciler.pipeline.listing import Found, SourceError, first_words, listed, need_inside
 
 STORAGE = "storage."
+LOOKED_AT = 64
+"""Files of a source whose columns a plan reads. The step that fills the table looks at every file."""
+READERS = 8
 Source = Mapping[str, Any]
 """`spec.data.source`, its references resolved. Of a Lance table in a catalog, `path` is its location."""
 _SHAPE = ("delimiter", "header", "quote", "nullValues")
@@ -56,17 +60,19 @@ def storage_of(source: Source) -> dict[str, str]:
     return {key.removeprefix(STORAGE): value for key, value in source.items() if key.startswith(STORAGE)}
 
 
-def list_source(source: Source, storage_options: Mapping[str, str]) -> Listing:
-    """Raises SourceError. `storage_options`: those of the source (`storage_of`), or of the catalog of its table."""
+def list_source(source: Source, storage_options: Mapping[str, str], home: str | None = None) -> Listing:
+    """Raises SourceError. `storage_options`: those of the source (`storage_of`), or of the catalog of its table.
+    `home`: a folder that links in it may not lead out of."""
     match source["format"]:
         case "lance":
+            need_inside(source["path"], home)
             return _lance(source, storage_options)
         case "delta":
-            return _delta(source, storage_options)
+            return _delta(source, storage_options, home)
         case format_ if format_ in FILE_FORMATS:
-            return _files(source, storage_options)
+            return _files(source, storage_options, home)
         case _:
-            return _stated(source)
+            return _stated(source, home)
 
 
 def source_schema(listing: Listing, source: Source, storage_options: Mapping[str, str]) -> Any:
@@ -76,9 +82,26 @@ def source_schema(listing: Listing, source: Source, storage_options: Mapping[str
         return _dataset(source, storage_options, listing.version).schema
     if not listing.files:
         return None
-    first = listing.files[0]
+    return _schema(listing.files[0], source, storage_options)
+
+
+def source_schemas(
+    listing: Listing, source: Source, storage_options: Mapping[str, str]
+) -> Iterator[tuple[SourceFile, Any]]:
+    """Of the first file, the last and some between, each as `source_schema` says. A Lance table counts as one file."""
+    if source["format"] == "lance":
+        yield SourceFile(source["path"], 0, "", ""), source_schema(listing, source, storage_options)
+        return
+    step = max(1, -(-len(listing.files) // LOOKED_AT))
+    chosen = list(dict.fromkeys([*listing.files[::step], *listing.files[-1:]]))
+    with ThreadPoolExecutor(READERS, thread_name_prefix="schema") as pool:
+        found = pool.map(lambda file: _schema(file, source, storage_options), chosen)
+        yield from zip(chosen, found, strict=True)
+
+
+def _schema(file: SourceFile, source: Source, storage_options: Mapping[str, str]) -> Any:
     try:
-        return schema_of(first.uri, source["format"], source, storage_options, first.size)
+        return schema_of(file.uri, source["format"], source, storage_options, file.size)
     except FileError as error:
         raise SourceError(str(error)) from error
 
@@ -86,21 +109,21 @@ def source_schema(listing: Listing, source: Source, storage_options: Mapping[str
 # files
 
 
-def _files(source: Source, storage_options: Mapping[str, str]) -> Listing:
+def _files(source: Source, storage_options: Mapping[str, str], home: str | None) -> Listing:
     given = source["path"]
     files: dict[str, SourceFile] = {}
     for path in [given] if isinstance(given, str) else given:
-        for found in _found(path, storage_options):
+        for found in _found(path, storage_options, home):
             files.setdefault(found.uri, SourceFile(found.uri, found.size, found.stamp, found.name))
     ordered = tuple(files[uri] for uri in sorted(files))
     shape = {key: source[key] for key in _SHAPE if key in source}
     return Listing(digest([source["format"], shape, sorted([f.name, f.size, f.stamp] for f in ordered)]), ordered)
 
 
-def _found(path: str, storage_options: Mapping[str, str]) -> Sequence[Found]:
+def _found(path: str, storage_options: Mapping[str, str], home: str | None) -> Sequence[Found]:
     """Never empty."""
     try:
-        found = listed(path, lambda url: connect(url, storage_options))
+        found = listed(path, lambda url: connect(url, storage_options), home)
     except CatalogError as error:
         raise SourceError(f"{path}: {error.message}") from error
     if not found:
@@ -134,10 +157,10 @@ def _dataset(source: Source, storage_options: Mapping[str, str], version: int | 
         raise SourceError(f"{uri}: there is no Lance table{what} that can be read: {first_words(error)}") from error
 
 
-def _delta(source: Source, storage_options: Mapping[str, str]) -> Listing:
+def _delta(source: Source, storage_options: Mapping[str, str], home: str | None) -> Listing:
     """The newest commit of its log, or the one that `versionAsOf` asks for."""
     commits: dict[int, Found] = {}
-    for found in _found(f"{source['path'].rstrip('/')}/_delta_log", storage_options):
+    for found in _found(f"{source['path'].rstrip('/')}/_delta_log", storage_options, home):
         name = _COMMIT.fullmatch(found.name)
         if name is not None and (name.group(2) == "json" or int(name.group(1)) not in commits):
             commits[int(name.group(1))] = found
@@ -151,10 +174,11 @@ def _delta(source: Source, storage_options: Mapping[str, str]) -> Listing:
     return Listing(digest(["delta", version, stamp, options.get("timestampasof")]), version=version)
 
 
-def _stated(source: Source) -> Listing:
+def _stated(source: Source, home: str | None) -> Listing:
     stated = {key: source[key] for key in (*_STATED[source["format"]], "token") if key in source}
     views = {
-        name: list_source(view, storage_of(view)).digest for name, view in sorted((source.get("views") or {}).items())
+        name: list_source(view, storage_of(view), home).digest
+        for name, view in sorted((source.get("views") or {}).items())
     }
     return Listing(digest([source["format"], stated, views]))
 

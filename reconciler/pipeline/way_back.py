@@ -10,6 +10,7 @@ from typing import Any
 from reconciler.catalog.fence import may_write
 from reconciler.catalog.lance_data import STEP_PROPERTY
 from reconciler.catalog.lance_errors import translated
+from reconciler.catalog.lance_rows import transactions
 from reconciler.model.errors import CatalogError
 from reconciler.pipeline.claims import Held
 
@@ -18,7 +19,7 @@ def version_before(held: Held) -> int:
     """The version before the first claim, if nothing but claims came after it: no claim is to come back with the rows.
     Otherwise the pinned one, so that nobody's rows are lost on the way."""
     since = held.version - held.claim.base
-    found = held.dataset.get_transactions(since) if since > 0 else []
+    found = transactions(held.dataset, since)
     claims = [t for t in found if t is not None and STEP_PROPERTY in (t.transaction_properties or {})]
     only = len(claims) == since and all(type(t.operation).__name__ in ("UpdateConfig", "Project") for t in claims)
     return held.claim.base if only else held.version

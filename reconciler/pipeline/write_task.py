@@ -17,14 +17,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reconciler.pipeline import file_reader, table_task
-from reconciler.pipeline.conform import ValueProblem, conform, to_type
+from reconciler.pipeline.conform import TEXT, Rules, ValueProblem, conform, to_type
 from reconciler.pipeline.file_reader import FileError
 
 Unit = dict[str, Any]
 """uri, options, version of the table; schema (what is written, in Arrow IPC); fills (column -> what gives its values
 where the source has none: SQL, or a function and the names of what it is given); mapping (column of the table -> column
 of the source); layout (of the fragments); of files: files, format, format_options, source_options; of a DataFrame:
-lacks (columns that it does not have). `key` names it."""
+lacks (columns that it does not have); rules (what the source may differ in). `key` names it."""
 
 
 _EVERY = "__every_row"
@@ -93,7 +93,7 @@ def _from_files(unit: Unit) -> Iterator[Any]:
         mapping = unit["mapping"]
         lacks = [name for name in unit["fills"] if names is not None and mapping.get(name, name) not in names]
         for batch in _read(file, unit, _without(schema, lacks, unit)):
-            yield _whole(batch, {**unit, "mapping": {}}, schema, lacks) if unit["fills"] else batch
+            yield _whole(batch, {**unit, "mapping": {}, "rules": TEXT}, schema, lacks) if unit["fills"] else batch
 
 
 def _without(schema: Any, lacks: Sequence[str], unit: Unit) -> Any:
@@ -128,6 +128,7 @@ def _read(file: dict[str, Any], unit: Unit, schema: Any) -> Iterator[Any]:
         size=file["size"],
         stamp=file["stamp"],
         row_groups=file["part"],
+        rules=unit["rules"],
     )
 
 
@@ -149,7 +150,7 @@ def _from_lance(file: dict[str, Any], unit: Unit, schema: Any) -> Iterator[Any]:
         batch_size_bytes=file_reader.BATCH_BYTES,
     )
     for batch in scanner.to_batches():
-        yield conform(batch, schema, wanted)
+        yield conform(batch, schema, wanted, unit["rules"])
 
 
 def _answered(unit: Unit, batches: Iterator[Any]) -> Iterator[Any]:
@@ -206,13 +207,14 @@ class _Watched:
 def _whole(batch: Any, unit: Unit, schema: Any, lacks: Sequence[str]) -> Any:
     """With the columns that the source lacks, by their backfill: SQL, run by what runs a backfill, or a registered
     function. Of JSON also where a row has no value."""
+    rules: Rules = unit["rules"]
     wanted = {f.name: unit["mapping"].get(f.name, f.name) for f in schema if f.name not in lacks}
     loose = [n for n in unit["fills"] if unit.get("format") == "json" and batch.column(wanted[n]).null_count]
     made = [*lacks, *(n for n in loose if n not in lacks)]
     if not made:
-        return conform(batch, schema, wanted)
+        return conform(batch, schema, wanted, rules)
     known = pa.schema([f for f in schema if f.name not in made])
-    given = conform(batch, known, wanted)
+    given = conform(batch, known, wanted, rules)
     values = _by_sql(given, {n: unit["fills"][n] for n in made if isinstance(unit["fills"][n], str)})
     for name in made:
         if name not in values:

@@ -8,14 +8,29 @@ from dataclasses import replace
 
 from reconciler.model.diagnostic import Diagnostic
 from reconciler.model.log_commands import in_json
-from reconciler.model.plan import Plan
+from reconciler.model.plan import Json, Plan
 from reconciler.model.plan_json import plan_to_json
 from reconciler.model.report import Report
 from reconciler.render.safe_text import bounded
+from reconciler.render.step_diff import fields_of
 
 
 def plan_json(plan: Plan) -> str:
     return dumped(plan_to_json(plan))
+
+
+def drift_json(plan: Plan) -> str:
+    """A plan, with the differences field by field. They follow from the steps and are no part of its `plan_id`."""
+    found: list[Json] = []
+    for step in plan.steps:
+        about: dict[str, Json] = {
+            "catalog": step.catalog,
+            "object": {"kind": step.change.kind, "id": [*step.change.ident]},
+        }
+        found += [
+            {**about, "step": step.id, "field": d.field, "live": d.before, "declared": d.after} for d in fields_of(step)
+        ]
+    return dumped({**plan_to_json(plan), "differences": found})
 
 
 def report_json(report: Report) -> str:

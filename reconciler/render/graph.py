@@ -12,7 +12,7 @@ Style = Literal[
 MOST_NODES = 500
 """More of them is no picture any more."""
 SERIOUS = 1
-"""Nodes of this rank or a lower one are destructive, blocked or unsupported steps."""
+"""Nodes of this rank or a lower one are destructive, deleting, blocked or unsupported steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def first(graph: Graph, most: int = MOST_NODES) -> Graph:
     kept = {node.id for node in ranked[:most]}
     cut = _only(graph, lambda node: node.id in kept)
     serious = sum(node.rank <= SERIOUS for node in ranked[most:])
-    held = (f"{serious} of them destructive, blocked or unsupported",) if serious else ()
+    held = (f"{serious} of them destructive, deleting, blocked or unsupported",) if serious else ()
     told = Node("", (f"{missing} more", *held, "not shown; --target narrows"), "more")
     return replace(cut, nodes=(*cut.nodes, told))
 

@@ -49,6 +49,7 @@ def inventory_page(figures: Mapping[str, Sequence[Row]]) -> str:
         _list("Biggest tables", figures["biggest"], _BIGGEST),
         _list("Fastest growing", figures["growing"], _GROWING),
         _list("Most small fragments", figures["small"], _SMALL),
+        _list("Indexes that do not cover all rows", figures["uncovered"], _UNCOVERED),
     ]
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -142,6 +143,17 @@ _SMALL: tuple[Column, ...] = (
     ("fragments", lambda row: _number(row["fragments"])),
     ("rows", lambda row: _number(row["rows"])),
 )
+_UNCOVERED: tuple[Column, ...] = (
+    _NAME,
+    ("covered by the index that lacks most", lambda row: _share(row["rows"] - row["unindexed_rows"], row["rows"])),
+    ("rows without it", lambda row: _number(row["unindexed_rows"])),
+    ("rows", lambda row: _number(row["rows"])),
+)
+
+
+def _share(part: float, whole: float) -> str:
+    """Never 100 % of what is not complete."""
+    return f"{min(part * 100 / whole, 99.9):.3g} %" if whole and part < whole else "100 %"
 
 
 def _days(days: float) -> str:

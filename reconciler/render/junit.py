@@ -12,12 +12,12 @@ from collections.abc import Iterable, Sequence
 from reconciler.model.diagnostic import Diagnostic
 from reconciler.model.finding import Finding
 from reconciler.model.ident import ObjectKey, dotted
-from reconciler.model.plan import THRESHOLD, Plan, Step
+from reconciler.model.plan import THRESHOLD, Plan, Step, reasons_of
 from reconciler.render.junit_xml import Case, Suite, Verdict, junit_xml
-from reconciler.render.ran import FINE, WORDS, Ran, Run
+from reconciler.render.ran import FINE, Ran, Run
 from reconciler.render.safe_text import bounded, safe
 from reconciler.render.step_details import details
-from reconciler.render.text import NOT_APPLIED, diagnostics_text
+from reconciler.render.text import NOT_APPLIED, coverage_text, diagnostics_text
 
 _ORPHANED = "ours, but in no manifest"
 
@@ -80,18 +80,34 @@ def _catalog(plan: Plan, name: str, drift: bool) -> list[Case]:
     cases += [_object(key, steps.get(key, []), findings.get(key, []), drift) for key in keys]
     orphan: Verdict = "failure" if drift else "passed"
     cases += [Case(_name(k), orphan, _ORPHANED, _ORPHANED) for k in plan.orphans if k.catalog == name]
+    for found in summary.coverage if summary is not None else ():
+        word: Verdict = "failure" if found.over else "passed"
+        what = f"table {dotted(found.ident)} index {found.index}"
+        cases.append(Case(what, word, coverage_text(found) if found.over else "", coverage_text(found)))
     left = "left out: the run was asked for others"
     return cases + [Case(_name(k), "skipped", left) for k in plan.left_out if k.catalog == name]
 
 
 def _object(key: ObjectKey, steps: Sequence[Step], findings: Sequence[Finding], drift: bool) -> Case:
-    held = [f"{s.action} {s.verdict}: {s.reason}" for s in steps if s.verdict != "allowed"]
+    held = _blocked(steps)
     refused = [f"{f.code}: {f.message}" for f in findings if f.refuses]
     wrong = [*refused, *held] or ([f"{s.action}: {s.reason}" for s in steps] if drift else [])
-    lines = [line for s in steps for line in (f"{s.action} ({s.verdict}): {s.reason}", *(f"  {d}" for d in details(s)))]
+    why = {s.id: (s.purpose or s.reason) if held else s.reason for s in steps}
+    lines = [
+        line for s in steps for line in (f"{s.action} ({s.verdict}): {why[s.id]}", *(f"  {d}" for d in details(s)))
+    ]
     lines += [f"{f.code} ({'waived' if f.waiver else f.severity}): {f.message}" for f in findings]
     verdict: Verdict = "failure" if wrong else "passed"
     return Case(_name(key), verdict, "; ".join(dict.fromkeys(wrong)), "\n".join(map(safe, lines)))
+
+
+def _blocked(steps: Sequence[Step]) -> list[str]:
+    """Each reason once, with the steps that it blocks."""
+    groups: dict[tuple[str, str], list[Step]] = {}
+    for s in steps:
+        if s.verdict != "allowed":
+            groups.setdefault((s.verdict, s.blocking_reason), []).append(s)
+    return [f"{', '.join(s.action for s in g)} {v}: {'; '.join(reasons_of(g))}" for (v, _), g in groups.items()]
 
 
 def _finding(finding: Finding, name: str) -> Case:
@@ -124,7 +140,7 @@ def _title(run: Run) -> str:
 
 
 def _cases(run: Run) -> list[Case]:
-    told = run.message or run.counted
+    told = run.told or run.counted
     fine = run.outcome in FINE
     outcome = Case("outcome", text=safe(told)) if fine else Case("outcome", "failure", f"{run.title}: {told}")
     found = [_finding(f, f"policy {f.code}{f' {f.key}' if f.key is not None else ''}") for f in run.findings]
@@ -134,5 +150,5 @@ def _cases(run: Run) -> list[Case]:
 def _step(step: Ran) -> Case:
     name = " ".join(part for part in (step.id, step.action, str(step.key or "")) if part)
     verdict = _VERDICTS[step.status]
-    message = step.problem if verdict != "skipped" else step.problem or WORDS[step.status]
+    message = step.problem if verdict != "skipped" else step.problem or step.word
     return Case(name, verdict, message, safe(step.note), step.seconds)

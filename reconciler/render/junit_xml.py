@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 from xml.etree import ElementTree as tree
 
-from reconciler.render.safe_text import bounded, safe, safe_lines
+from reconciler.render.safe_text import bounded, safe, safe_line
 
 Verdict = Literal["passed", "failure", "error", "skipped"]
 
@@ -51,7 +51,7 @@ def junit_xml(name: str, suites: Iterable[Suite]) -> str:
 def _put(suite: tree.Element, classname: str, case: Case) -> None:
     seconds = f"{case.seconds:.3f}" if case.seconds else "0"
     node = tree.SubElement(suite, "testcase", classname=safe(classname), name=safe(case.name), time=seconds)
-    text = safe_lines(case.text)
+    text = "\n".join(map(safe_line, case.text.split("\n")))
     if case.verdict == "passed":
         if text:
             tree.SubElement(node, "system-out").text = text

@@ -9,6 +9,7 @@ from reconciler.model.maintained import (
     CLEANUP,
     COMPACT,
     INDEXES,
+    TAGS,
     Decision,
     Figures,
     Maintained,
@@ -66,6 +67,8 @@ def _after(part: str, after: Figures) -> str:
     rows = after.get("unindexed_rows")
     if part == INDEXES and isinstance(rows, dict):
         return f"rows that they lack now: {', '.join(f'{safe(name)} {count}' for name, count in sorted(rows.items()))}"
+    if part == TAGS:
+        return f"{after['removed']} removed"
     removed = after.get("bytes_removed")
     if part == CLEANUP and isinstance(removed, int):
         return f"{after['removed']} removed with {_bytes(removed)}, {after['versions']} now"

@@ -14,7 +14,7 @@ from reconciler.core.text import plural
 from reconciler.model.diagnostic import OF_OTHERS, Diagnostic
 from reconciler.model.finding import Finding
 from reconciler.model.ident import ObjectKey, dotted
-from reconciler.model.plan import CatalogSummary, Plan, Step
+from reconciler.model.plan import CatalogSummary, Plan, PlanNote, Step, reasons_of
 from reconciler.render.markdown_parts import (
     DIAGNOSTICS_HEADER,
     LIMIT,
@@ -33,7 +33,7 @@ from reconciler.render.markdown_parts import (
 from reconciler.render.safe_markdown import code, header, prose, row
 from reconciler.render.safe_text import LONGEST_MESSAGE, bounded, safe
 from reconciler.render.step_details import details
-from reconciler.render.text import NEW, NO_CHANGES, plan_summary
+from reconciler.render.text import NEW, NO_CHANGES, coverage_text, plan_summary
 
 _URGENT = 2
 """Ranks up to this: what is lost, what is held back, what cannot be done."""
@@ -45,6 +45,7 @@ _LISTS = (
     ("unowned object", "as declared, but without our mark"),
     ("stale projection", "the catalog shows other columns than the data has"),
 )
+LACKING_NOUN = "coverage note"
 
 
 @dataclass
@@ -123,6 +124,9 @@ class _PlanPage:
             stale
         ]
 
+    def notes_of(self, catalog: str) -> list[PlanNote]:
+        return [note for note in self._plan.notes if note.key.catalog == catalog]
+
     def _head(self, title: str) -> str:
         first, *more = plan_summary(self._plan, title).split("\n")
         lines = [f"### {prose(first, LONGEST_MESSAGE)}\n\n"]
@@ -137,10 +141,12 @@ class _PlanPage:
         tally.expect("policy finding", ("" for _ in self._plan.findings))
         tally.expect("listing problem", ("" for c in self._plan.catalogs.values() for _ in c.problems))
         for name in self._plan.catalogs:
+            tally.expect(LACKING_NOUN, ("" for _ in self._plan.catalogs[name].coverage))
             for (noun, _), keys in zip(_LISTS, self.lists_of(name), strict=True):
                 tally.expect(noun, ("" for _ in keys))
         tally.expect("warning", (d.severity for d in (*self._foremost, *self._warnings)))
         tally.expect("warning", ("warning" for _ in self._said))
+        tally.expect("note", ("" for _ in self._plan.notes))
         tally.expect("left-out object", ("" for _ in self._plan.left_out))
         tally.expect("object diff", ("" for r in self._rows if _has_details(r)))
         return tally
@@ -189,6 +195,8 @@ class _Sections:
         columns = header("change", "object", "steps", "why", "manifest")
         self.table = draft.page.section(columns, "\n", self._heading)
         self.details = fold(draft.page, "Details", self._heading, fence=True)
+        lacking = f"{plural(len(catalog.coverage), LACKING_NOUN)}: indexes that do not cover all rows"
+        self._lacking = fold(draft.page, lacking, self._heading, any(c.over for c in catalog.coverage))
         self._lists = [
             (
                 noun,
@@ -197,6 +205,8 @@ class _Sections:
             )
             for (noun, text), keys in zip(_LISTS, page.lists_of(name), strict=True)
         ]
+        self._notes = page.notes_of(name)
+        self._noted = fold(draft.page, f"{plural(len(self._notes), 'note')}: no step changes this", self._heading)
 
     def put_problems(self) -> None:
         for problem in self._catalog.problems:
@@ -204,8 +214,15 @@ class _Sections:
                 return
 
     def put_lists(self) -> None:
+        for found in self._catalog.coverage:
+            line = f"- table {code(dotted(found.ident))}: {prose(coverage_text(found), WHY)}\n"
+            if not self._draft.put(self._lacking, line, LACKING_NOUN):
+                break
         for noun, section, keys in self._lists:
             listed(self._draft, section, keys, noun, self._owners)
+        for note in self._notes:
+            if not self._draft.put(self._noted, f"- {named(note.key)}: {prose(note.message, WHY)}\n", "note"):
+                return
 
 
 def _rows(steps: Sequence[Step]) -> list[_Row]:
@@ -227,7 +244,8 @@ def _rank(step: Step) -> int:
 
 def _kind(step: Step) -> str:
     """For the count of what is not shown: whoever reads it asks first whether something is lost in there."""
-    return f"{('destructive ', 'blocked ', 'unsupported ', '', '')[_rank(step)]}{step.action}"
+    lost = "" if step.deletes else "destructive "
+    return f"{(lost, 'blocked ', 'unsupported ', '', '')[_rank(step)]}{step.action}"
 
 
 def _word(r: _Row) -> str:
@@ -246,9 +264,10 @@ def _word(r: _Row) -> str:
 
 
 def _line(r: _Row, refused: str | None) -> str:
-    """Why: not of what is new and empty, which needs no reason; what refuses the whole plan is said above."""
+    """Why: what blocks it first; not of what is new and empty, which needs no reason; what refuses the whole plan is
+    said above."""
     told = r.steps if r.rank < 4 or _EMPTY.isdisjoint(r.actions) else []
-    why = "; ".join(dict.fromkeys("refused, see above" if s.reason == refused else s.reason for s in told))
+    why = "; ".join("refused, see above" if reason == refused else reason for reason in reasons_of(told))
     source = next((s.source for s in r.steps if s.source is not None), None)
     actions = ", ".join(code(a) for a in dict.fromkeys(r.actions))
     return row(_word(r), named(r.key), actions, prose(why, WHY), place(source))

@@ -8,9 +8,10 @@ from reconciler.core.text import plural
 from reconciler.model.lease_event import WORRYING
 from reconciler.render.bounded_page import Section
 from reconciler.render.markdown_parts import LIMIT, POLICY_HEADER, WHY, Draft, Tally, finding_row, fold, named
-from reconciler.render.ran import WORDS, Ran, Run
+from reconciler.render.ran import Ran, Run, each_reason_once
 from reconciler.render.safe_markdown import code, header, prose, row
-from reconciler.render.safe_text import LONGEST_MESSAGE
+from reconciler.render.safe_text import LONGEST_MESSAGE, bounded, safe
+from reconciler.render.step_details import difference
 
 _ADVICE = "The file that this was made of has all of it."
 _MOST_RUNS = 50
@@ -19,8 +20,8 @@ _FINE = ("done", "skipped")
 
 def report_markdown(run: Run, limit: int = LIMIT) -> str:
     head = f"### {prose(run.title)}{f': {run.counted}' if run.counted else ''}\n\n"
-    if run.message and run.message not in (run.counted, "no changes"):
-        head += f"{prose(run.message.removeprefix(run.counted + '; '), LONGEST_MESSAGE)}\n\n"
+    if run.told and run.told not in (run.counted, "no changes"):
+        head += f"{prose(run.told.removeprefix(run.counted + '; '), LONGEST_MESSAGE)}\n\n"
     head += _who(run, LONGEST_MESSAGE)
     return _filled([run], head, [""], 0, limit)
 
@@ -48,9 +49,10 @@ def _who(run: Run, longest: int) -> str:
 
 def _filled(runs: Sequence[Run], head: str, titles: Sequence[str], total: int, limit: int) -> str:
     tally = Tally()
-    tally.expect("step", (WORDS[s.status] for run in runs for s in run.steps))
+    tally.expect("step", (s.word for run in runs for s in run.steps))
     tally.expect("run", ("" for _ in range(total)))
     tally.expect("policy finding", ("" for run in runs for _ in run.findings))
+    tally.expect("changed object", ("" for run in runs for _ in run.stale))
     tally.expect("lease line", (event.state for run in runs for event in run.leases))
     draft = Draft(head, tally, limit, _ADVICE)
     timed = any(step.started for run in runs for step in run.steps)
@@ -62,15 +64,16 @@ def _filled(runs: Sequence[Run], head: str, titles: Sequence[str], total: int, l
             break
         _put_leases(draft, run)
         _put_findings(draft, run, limit // 3)
+        _put_stale(draft, run, limit // 2)
         table = draft.page.section(columns, "\n")
         fine = fold(draft.page, f"{plural(sum(1 for s in run.steps if s.status in _FINE), 'step')} without a problem")
         fine.opening += columns
         sections.append((run, table, fine))
     for wanted in (False, True):  # What went wrong in any run, before what went well in the latest.
         for run, table, fine in sections:
-            for step in run.by_urgency:
+            for step in each_reason_once(run.by_urgency):
                 if (step.status in _FINE) is wanted and not draft.put(
-                    fine if wanted else table, _line(step, timed), "step", (WORDS[step.status],)
+                    fine if wanted else table, _line(step, timed), "step", (step.word,)
                 ):
                     return draft.text()
     return draft.text()
@@ -84,6 +87,22 @@ def _put_findings(draft: Draft, run: Run, share: int) -> None:
             return
 
 
+def _put_stale(draft: Draft, run: Run, share: int) -> None:
+    """Field by field; every line begins with a sign of ours, so no line can end the fence."""
+    told, least = (
+        fold(draft.page, "What changed since the plan was made", opened=True, fence=True),
+        draft.page.left - share,
+    )
+    for found in run.stale:
+        name = f"{found.key.kind.lower()} {safe(bounded(str(found.key)))}"
+        lines = [
+            f"@@ {name}: {safe(bounded(found.problem))} @@",
+            *(bounded(difference(d), WHY) for d in found.differences),
+        ]
+        if draft.page.left < least or not draft.put(told, "".join(f"{line}\n" for line in lines), "changed object"):
+            return
+
+
 def _put_leases(draft: Draft, run: Run) -> None:
     told = draft.page.section("", "\n")
     for event in run.main_leases:
@@ -93,8 +112,7 @@ def _put_leases(draft: Draft, run: Run) -> None:
 
 
 def _line(step: Ran, timed: bool) -> str:
-    word = WORDS[step.status]
-    status = word if step.status in _FINE else f"**{word}**"
+    status = step.word if step.status in _FINE else f"**{step.word}**"
     key = "" if step.key is None else f"{named(step.key)} in {code(step.key.catalog)}"
     told = "; ".join(part for part in (step.problem, step.note) if part)
     what = " ".join(code(part) for part in (step.id, step.action) if part)

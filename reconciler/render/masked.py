@@ -32,8 +32,10 @@ def masked_plan(plan: Plan, clean: Clean) -> Plan:
         left_out=masked(plan.left_out, clean),
         owners={masked(k, clean): clean(owner) for k, owner in plan.owners.items()},
         findings=masked_findings(plan.findings, clean),
+        notes=masked(plan.notes, clean),
         catalogs={
-            name: replace(c, **_part(c, clean, "problems", "projection_stale")) for name, c in plan.catalogs.items()
+            name: replace(c, **_part(c, clean, "problems", "projection_stale", "coverage"))
+            for name, c in plan.catalogs.items()
         },
     )
     return plan if out == plan else out
@@ -48,7 +50,7 @@ def masked_step(step: Step, clean: Clean) -> Step:
     text = json.dumps([step.reason, step.change.ident, step.before, step.after], ensure_ascii=False, default=str)
     if clean(text) == text:
         return step
-    return replace(step, **_part(step, clean, "reason", "change", "before", "after"))
+    return replace(step, **_part(step, clean, "reason", "purpose", "change", "before", "after"))
 
 
 def masked(value: T, clean: Clean) -> T:
@@ -89,6 +91,9 @@ def secret_places(plan: Plan, clean: Clean) -> list[str]:
     for key, owner in plan.owners.items():
         if clean(owner) != owner:
             found[clean(f"{key.kind.lower()} {key.catalog}:{dotted(key.ident)} (its owner)")] = None
+    for note in plan.notes:
+        if masked(note, clean) != note:
+            found[clean(f"{note.key.kind.lower()} {note.key.catalog}:{dotted(note.key.ident)} (a note)")] = None
     for finding in plan.findings:
         if masked(finding.message, clean) != finding.message:
             found[f"a finding of {finding.code}"] = None

@@ -16,6 +16,7 @@ from reconciler.core.planner import summarize
 from reconciler.model.plan import Plan, Step
 from reconciler.model.report import Report, Status
 from reconciler.model.run import OUTCOMES, Run
+from reconciler.render.safe_text import printable
 
 LAST_SUCCESS = "reconciler_last_success_timestamp_seconds"
 HELP = {
@@ -115,7 +116,7 @@ def _steps(of: Mapping[str, str], steps: list[Step], status_of: Mapping[str, Sta
 def _escaped(value: str) -> str:
     """As the text format has it, and without what UTF-8 cannot carry."""
     value = value.encode("utf-8", "replace").decode()
-    return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+    return printable(value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n"))
 
 
 def _number(value: float) -> str:

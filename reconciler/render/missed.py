@@ -6,6 +6,9 @@ from collections.abc import Iterator
 
 from reconciler.core.text import listing, plural
 from reconciler.model.missed import Missed
+from reconciler.render.safe_text import safe
+
+MOST_PATHS = 50
 
 
 def missed_lines(missed: Missed, folder: str, dry_run: bool = False) -> Iterator[str]:
@@ -23,6 +26,38 @@ def missed_lines(missed: Missed, folder: str, dry_run: bool = False) -> Iterator
         beyond.append(f"not everything could be listed ({listing(missed.listings)})")
     if beyond:
         yield f"warning: the files in {folder} are not all that is live: {'; '.join(beyond)}: do not --prune with them"
+
+
+_KINDS = {
+    "subfolder": (
+        "in subfolders",
+        "declare each as a Table with its `location`, or import a Catalog whose `path` is the folder that holds it",
+    ),
+    "no_suffix": (
+        "in folders without the suffix .lance",
+        "set `plain_folders: true` in the Catalog, declare it as a Table with its `location`, or rename the folder",
+    ),
+    "unregistered": (
+        "in folders that this layout does not list",
+        "declare it as a Table with its `location`, or set `dir_listing_enabled: true` in the Catalog",
+    ),
+}
+
+
+def unlisted_lines(missed: Missed) -> Iterator[str]:
+    """What was seen and left out, where it is, and what to do."""
+    for catalog, unlisted in missed.unlisted:
+        for kind, (where, to_do) in _KINDS.items():
+            paths = [data.path for data in unlisted.found if data.kind == kind]
+            if paths:
+                said = (
+                    f"{plural(len(paths), 'dataset')} {where} {'was' if len(paths) == 1 else 'were'} seen and left out"
+                )
+                yield f"note: catalog {safe(catalog)}: {said}: {to_do}"
+                yield from (f"note:   {safe(path)}" for path in paths[:MOST_PATHS])
+                if len(paths) > MOST_PATHS:
+                    yield f"note:   and {len(paths) - MOST_PATHS} more"
+        yield from (f"note: catalog {safe(catalog)}: {safe(problem)}" for problem in unlisted.problems[:MOST_PATHS])
 
 
 def _be(number: int, dry_run: bool) -> str:

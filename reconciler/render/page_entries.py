@@ -16,7 +16,7 @@ from reconciler.render.page_plain import Entry
 from reconciler.render.plan_graph import style_of
 from reconciler.render.safe_text import LONGEST_TYPE, bounded, printable
 from reconciler.render.step_diff import Line, Section, sections
-from reconciler.render.text import STALE, symbol_of
+from reconciler.render.text import STALE, coverage_text, symbol_of
 
 _LONGEST_VALUE = 2000
 ORPHANED = "Ours, but in no manifest; untouched without --prune"
@@ -42,6 +42,9 @@ def _found(plan: Plan) -> Iterator[tuple[int, Entry]]:
             yield 1, _told("problem", name, "", f"incomplete: {problem}")
     for step in plan.steps:
         yield _rank(step), _step(step, policies)
+    for name, catalog in sorted(plan.catalogs.items()):
+        for c in catalog.coverage:
+            yield 1 if c.over else 7, _told("coverage", name, dotted(c.ident), coverage_text(c), "table")
     stale = tuple(ObjectKey(n, i, "Table") for n, c in sorted(plan.catalogs.items()) for i in c.projection_stale)
     for kind, keys, reason in (
         ("stale", stale, STALE),
@@ -57,6 +60,9 @@ def _found(plan: Plan) -> Iterator[tuple[int, Entry]]:
                 else f"as declared, and owned by {owner}: --take-over {shlex.quote(owner)} takes it"
             )
             yield 7, _told(kind, k.catalog, dotted(k.ident), why, k.kind)
+
+    for note in plan.notes:
+        yield 7, _told("note", note.key.catalog, dotted(note.key.ident), note.message, note.key.kind)
 
 
 def diagnostic_entry(one: Diagnostic) -> Entry:
@@ -77,7 +83,7 @@ def diagnostic_entry(one: Diagnostic) -> Entry:
 def _rank(step: Step) -> int:
     if step.verdict != "allowed":
         return 2
-    return {"destructive": 3, "rewrite": 4}.get(step.risk, 5)
+    return 3 if step.deletes else {"destructive": 3, "rewrite": 4}.get(step.risk, 5)
 
 
 def _policies(findings: Sequence[Finding]) -> Mapping[ObjectKey, list[Finding]]:

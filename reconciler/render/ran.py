@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -12,6 +11,7 @@ from reconciler.model.finding import Finding
 from reconciler.model.ident import ObjectKey
 from reconciler.model.lease_event import WORRYING, LeaseEvent
 from reconciler.model.plan_json import finding_from
+from reconciler.model.report import STALE_ADVICE, StaleObject, counted, stale_object_from, title_of
 from reconciler.model.run_record import STATUSES, JournalRecord, RunRecord, StepRecord
 
 NEVER_ENDED = "never_ended"
@@ -24,6 +24,7 @@ WORDS = {
     "skipped": "skipped",
 }
 """In the order in which a person wants to see them."""
+ATTACHED = "attached to its existing data"
 FINE = ("applied", "no_changes")
 """Outcomes that nobody has to look into."""
 _MOST_LEASES = 20
@@ -42,6 +43,18 @@ class Ran:
     before: int | None = None
     after: int | None = None
     """Versions of the dataset."""
+    verdict: str = ""
+    """Of a step that the plan did not allow."""
+    purpose: str = ""
+    """What such a step would be for: the end of `problem`, which begins with what blocks it."""
+
+    @property
+    def ending(self) -> str:
+        return self.verdict or self.status
+
+    @property
+    def word(self) -> str:
+        return self.verdict or WORDS[self.status]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +73,15 @@ class Run:
     """What a journal says of them."""
     findings: Sequence[Finding] = ()
     """What a report says of the policy."""
+    stale: Sequence[StaleObject] = ()
+    """What changed since the plan was made."""
+    expired: Sequence[str] = ()
+    """Tags of earlier runs that were deleted because of their age: a line for each table."""
 
     @property
     def title(self) -> str:
-        return self.outcome.replace("_", " ").capitalize() if self.outcome else "No end"
+        done = sum(1 for s in self.steps if s.status == "done")
+        return title_of(self.outcome, done) if self.outcome else "No end"
 
     @property
     def who(self) -> str:
@@ -71,8 +89,15 @@ class Run:
 
     @property
     def counted(self) -> str:
-        counts = Counter(s.status for s in self.steps)
-        return ", ".join(f"{counts[status]} {word}" for status, word in WORDS.items() if counts[status])
+        return counted(s.ending for s in self.steps)
+
+    @property
+    def told(self) -> str:
+        """The message without what is listed beside it: reasons of steps, fields that changed."""
+        if self.stale:
+            what = "1 object is" if len(self.stale) == 1 else f"{len(self.stale)} objects are"
+            return f"nothing was written: {what} not as the plan expects. {STALE_ADVICE}"
+        return without_reasons(self.message, self.steps)
 
     @property
     def main_leases(self) -> list[LeaseEvent]:
@@ -86,13 +111,35 @@ class Run:
         return sorted(self.steps, key=lambda s: order.index(s.status))
 
 
+def each_reason_once(steps: Iterable[Ran]) -> Iterator[Ran]:
+    """For a list that is read from the top: what blocks several steps of an object is said with the first of them."""
+    said = None
+    for step in steps:
+        why = step.problem.removesuffix(f"; {step.purpose}")
+        again = step.purpose and said == (step.key, why)
+        yield replace(step, problem=f"{step.verdict} as above; {step.purpose}") if again else step
+        said = (step.key, why) if step.verdict else None
+
+
 def run_of_report(report: Mapping[str, Any]) -> Run:
     """From the report's JSON. Raises KeyError, TypeError, ValueError when it is none."""
     steps = [_of_result(r) for r in report["steps"]]
     outcome, message = str(report["outcome"]), str(report.get("message") or "")
     plan_id = str(report.get("plan_id") or "")
     found = tuple(finding_from(f) for f in report.get("findings") or ())
-    return Run(outcome, message, plan_id, steps, about=_about(report.get("run"), timed=True), findings=found)
+    stale = tuple(stale_object_from(s) for s in report.get("stale") or ())
+    about = _about(report.get("run"), timed=True)
+    return Run(outcome, message, plan_id, steps, about=about, findings=found, stale=stale, expired=_expired(report))
+
+
+def _expired(report: Mapping[str, Any]) -> list[str]:
+    lines = []
+    for found in report.get("expired_tags") or ():
+        key = ObjectKey(str(found["catalog"]), tuple(map(str, found["object"]["id"])), found["object"]["kind"])
+        count = len(found["tags"])
+        done = f"{count} {'tag' if count == 1 else 'tags'} of earlier runs, older than tagRetention, deleted"
+        lines.append(f"{key}: {done if found.get('problem') is None else found['problem']}")
+    return lines
 
 
 def runs_of_journal(journal: JournalRecord) -> list[Run]:
@@ -109,10 +156,12 @@ def _of_result(result: Mapping[str, Any]) -> Ran:
         key,
         result["status"],
         _problem(result.get("error")) or held_back(result),
-        _note(result.get("version_before"), result.get("tag")),
+        ATTACHED if result.get("attached") else _note(result.get("version_before"), result.get("tag")),
         seconds=float(result.get("seconds") or 0),
         before=result.get("version_before"),
         after=result.get("version_after"),
+        verdict=str(result.get("verdict") or ""),
+        purpose=str(result.get("purpose") or ""),
     )
 
 
@@ -139,6 +188,8 @@ def _of_record(step: StepRecord) -> Ran:
         _note(step.version_before, step.tag),
         step.started or "",
         _seconds(step.started, step.ended),
+        verdict=str((step.held_back or {}).get("verdict") or ""),
+        purpose=str((step.held_back or {}).get("purpose") or ""),
     )
 
 
@@ -165,6 +216,12 @@ def held_back(result: Mapping[str, Any]) -> str:
         return ""
     word = f" by {result['blocked_by']}" if result.get("blocked_by") else ""
     return f"{result['verdict']}{word}: {result.get('reason') or ''}"
+
+
+def without_reasons(message: str, steps: Iterable[Ran]) -> str:
+    """A message ends with why steps were blocked. Where each step has its reason beside it, that is said once."""
+    starts = (message.find(f"; {s.id} {s.action} {s.key}: ") for s in steps if s.verdict)
+    return message[: min((at for at in starts if at >= 0), default=len(message))]
 
 
 def _note(version: object, tag: object) -> str:

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from reconciler.model.lease_event import WORRYING, LeaseEvent
-from reconciler.render.ran import Ran, Run
+from reconciler.render.ran import Ran, Run, each_reason_once
 from reconciler.render.safe_text import safe
 
 _MARKS = {
-    "done": "done",
-    "skipped": "skipped",
     "failed": "FAILED",
     "unknown": "UNKNOWN",
-    "not_run": "not run",
     "never_ended": "NO END",
 }
 
@@ -30,7 +27,7 @@ def _run(run: Run) -> Iterator[str]:
     if run.who:
         yield f"  {safe(run.who)}"
     yield from (_lease(event) for event in run.leases if event.state != "lost")
-    for step in run.steps:
+    for step in each_reason_once(run.steps):
         yield from _step(step)
     yield from (_lease(event) for event in run.leases if event.state == "lost")
     end = f"{safe(run.finished)}  {safe(run.title)}" if run.finished else safe(run.title)
@@ -49,5 +46,5 @@ def _step(step: Ran) -> Iterator[str]:
     began = f"  {safe(step.started)}  " if step.started else "  "
     took = f"  {step.seconds:.2f} s" if step.seconds else ""
     what = "  ".join(safe(part) for part in (step.id, step.action, str(step.key or "")) if part)
-    yield f"{began}{_MARKS[step.status]:8} {what}{took}"
+    yield f"{began}{_MARKS.get(step.ending, step.word):8} {what}{took}"
     yield from (f"           {safe(line)}" for line in (step.problem, step.note) if line)

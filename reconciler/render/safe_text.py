@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from reconciler.core.text import plural
 from reconciler.model.log_commands import in_text
 
+if TYPE_CHECKING:
+    from traceback import TracebackException
+
 _UNSAFE = re.compile(r"[^\x20-\x7e]")
+_ASCII_STEERS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f]")
+_STEERS = re.compile(
+    r"[\x00-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]|\x1b(?!\[[0-9;]*m)"
+)
+"""All but the line end, the tab, and the sequence of a colour."""
 LONGEST = 200
 _LIKE_A_VALUE = re.compile(r'["=]|->|^\s|\s$|\s\s')
 _AROUND = 20
@@ -35,9 +45,34 @@ def safe_line(text: str) -> str:
     return shown.replace(":", "\\x3a", 1) if shown.lstrip().startswith("::") else shown
 
 
-def safe_lines(text: str) -> str:
-    """The same for a text of several lines, which stay lines."""
-    return "\n".join(safe_line(line) for line in text.split("\n"))
+def safe_output(text: str) -> str:
+    """The last check of a rendered text: its line ends and colours are those of the renderer, and nothing else in it
+    moves a cursor, ends a line or turns the direction of the text."""
+    return _STEERS.sub(_escaped, text) if not text.isascii() or _ASCII_STEERS.search(text) else text
+
+
+def traceback_lines(error: BaseException) -> Iterator[str]:
+    """A traceback in which the message of an exception is one line, however many it has. Each line is to be made safe
+    where it is written."""
+    import traceback
+
+    yield from _traceback(traceback.TracebackException.from_exception(error))
+
+
+def _traceback(found: TracebackException) -> Iterator[str]:
+    if found.__cause__ is not None:
+        yield from _traceback(found.__cause__)
+        yield "The above exception was the direct cause of the following exception:"
+    elif found.__context__ is not None and not found.__suppress_context__:
+        yield from _traceback(found.__context__)
+        yield "During handling of the above exception, another exception occurred:"
+    if found.stack:
+        yield "Traceback (most recent call last):"
+        for frame in found.stack.format():
+            yield from frame.rstrip("\n").split("\n")
+    yield "".join(found.format_exception_only()).rstrip("\n")
+    for inner in found.exceptions or ():
+        yield from (f"  | {line}" for line in _traceback(inner))
 
 
 def _escaped(match: re.Match[str]) -> str:

@@ -16,13 +16,13 @@ from urllib.parse import quote
 from reconciler import __version__
 from reconciler.model.diagnostic import OF_OTHERS, Diagnostic, Severity, Source
 from reconciler.model.finding import Finding, Waiver
-from reconciler.model.ident import ObjectKey
+from reconciler.model.ident import ObjectKey, dotted
 from reconciler.model.plan import THRESHOLD, Plan, Step
 from reconciler.render.as_json import dumped
 from reconciler.render.ran import FINE, Run
 from reconciler.render.safe_text import bounded, printable
 from reconciler.render.sarif_rules import BLOCKED, Explained, help_of
-from reconciler.render.text import NOT_APPLIED
+from reconciler.render.text import NOT_APPLIED, coverage_text
 
 MOST_RESULTS = 5000
 """GitHub takes 25,000 and shows 5,000."""
@@ -60,6 +60,11 @@ def plan_sarif(plan: Plan, explained: Explained, warnings: Sequence[Diagnostic] 
         _note(f"the listing of {name} is incomplete: {problem}", "error")
         for name, catalog in sorted(plan.catalogs.items())
         for problem in catalog.problems
+    ]
+    notes += [
+        _note(f"{name}:{dotted(c.ident)}: {coverage_text(c)}", "warning" if c.over else "note")
+        for name, catalog in sorted(plan.catalogs.items())
+        for c in catalog.coverage
     ]
     return _log("drift" if drift else "plan", told, explained, notes)
 

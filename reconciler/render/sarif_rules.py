@@ -57,11 +57,20 @@ _HELD_BACK: Final[dict[str, tuple[str, str]]] = {
         "the step moves data, which takes Spark",
         "Install the extra `spark` and Java, or run the step where they are.",
     ),
+    p.LOCATION_CONFLICT: (
+        "the location is inside, or around, somebody's data",
+        "Give the table a location of its own.",
+    ),
     p.STRANGE_LOCATION: (
         "the location is not looked at",
         "It is not among those of the manifests that are trusted: bring it there first.",
     ),
     p.SOURCE_PROBLEM: ("the source of the rows cannot be used", "The reason says what is wrong with it."),
+    p.VALUES: (
+        "values in the table do not fit",
+        "The column holds values that have no counterpart in the declared type, or nulls that are no longer to be "
+        "allowed. Change them, or declare a new column with a backfill and let it replace this one.",
+    ),
     p.DATA_UNKNOWN: (
         "it is not known which rows are in already",
         "Neither the table's ledger nor its whole history is there: appending could double rows.",

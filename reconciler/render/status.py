@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from reconciler.core.verdicts import span
+from reconciler.model.coverage import covers
 from reconciler.model.ident import Kind, ObjectKey, dotted
 from reconciler.model.plan import Summary
+from reconciler.model.report import Difference
 from reconciler.model.run_context import AppliedBy
+from reconciler.model.state import Index
 from reconciler.model.status import CatalogStatus, FleetStatus, Pending
 from reconciler.render.markdown_parts import WHY
 from reconciler.render.safe_markdown import code, header, prose, row
@@ -48,7 +52,19 @@ def _facts(c: CatalogStatus) -> Iterator[tuple[str, str]]:
     yield "Pending", _summary(c.summary)
     if left := _left_out(c):
         yield "Left out", left
+    if c.indexes:
+        yield "Indexes", f"{len(c.indexes):,}, {f'{len(lack):,}' if (lack := _lacking(c)) else 'none'} without all rows"
+    if c.tags or c.tags_unread:
+        yield "Tags", _tags(c)
     yield "Last applied", "not known" if c.last is None else _who(c.last)
+
+
+def _tags(c: CatalogStatus) -> str:
+    """Of apply, on the tables of ours."""
+    count = _count(sum(n for _, n in c.tags), "rollback tag")
+    kept = "kept for ever" if c.tag_retention is None else f"kept {span(c.tag_retention)}"
+    unread = f"; of {_count(c.tags_unread, 'table')} not known" if c.tags_unread else ""
+    return f"{count} of apply on {_count(len(c.tags), 'table')}, {kept}{unread}"
 
 
 def _left_out(c: CatalogStatus) -> str:
@@ -91,9 +107,25 @@ def _lists(c: CatalogStatus) -> Iterator[tuple[str, Sequence[str]]]:
         yield "Not as declared", [_pending(p, owners) for p in c.pending]
     if c.orphans:
         yield "Orphans, ours and no longer declared", [_object(k) for k in c.orphans]
+    if lacking := _lacking(c):
+        yield "Indexes that do not cover all rows of their tables", [_uncovered(key, index) for key, index in lacking]
     if c.unowned:
         title = "As declared, and not ours yet (`apply --adopt` takes what nobody owns)"
         yield title, [f"{_object(k)}{_owned(k, owners)}" for k in c.unowned]
+
+
+def _lacking(c: CatalogStatus) -> list[tuple[ObjectKey, Index]]:
+    """Those that lack most come first. Unknown coverage is not taken for complete."""
+    found = [(key, i) for key, i in c.indexes if i.rows is None or i.indexed_rows is None or i.indexed_rows < i.rows]
+    return sorted(found, key=lambda one: -((one[1].rows or 0) - (one[1].indexed_rows or 0)))
+
+
+def _uncovered(key: ObjectKey, index: Index) -> str:
+    name = bounded(index.name, _LONGEST_NAME)
+    if index.rows is None or index.indexed_rows is None:
+        return f"{_object(key)}: what index {name} covers is not known"
+    why = f": {index.untrained}" if index.untrained else ""
+    return f"{_object(key)}: {covers(name, index.indexed_rows, index.rows)}{why}"
 
 
 def _by_owner(others: Sequence[tuple[ObjectKey, str | None]]) -> list[str]:
@@ -120,7 +152,18 @@ def _owned(key: ObjectKey, owners: Mapping[ObjectKey, str | None]) -> str:
 
 def _pending(p: Pending, owners: Mapping[ObjectKey, str | None]) -> str:
     held = "" if p.verdict == "allowed" else f" ({p.verdict}{_owned(p.key, owners)})"
-    return f"{_object(p.key)}: {', '.join(p.actions)}{held}"
+    fields = [_field(d) for d in p.differences if d.field not in ("state", "dataset")]
+    more = [f"and {len(fields) - _NAMED} more"] if len(fields) > _NAMED else []
+    told = f": {', '.join([*fields[:_NAMED], *more])}" if fields else ""
+    return f"{_object(p.key)}: {', '.join(p.actions)}{held}{told}"
+
+
+def _field(d: Difference) -> str:
+    """Live, then declared."""
+    name, live, declared = bounded(d.field, _LONGEST_NAME), _short(str(d.before)), _short(str(d.after))
+    if d.before is None:
+        return f"+ {name} {declared}"
+    return f"- {name}" if d.after is None else f"~ {name} {live} -> {declared}"
 
 
 def _object(key: ObjectKey) -> str:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from reconciler.core.diff_index import differences_text
+from reconciler.core.text import listing
 from reconciler.model import change as c
 from reconciler.model.arrow import Field
-from reconciler.model.codec import column_from, field_from
+from reconciler.model.codec import canonical, column_from, field_from, index_from
 from reconciler.model.ident import dotted
-from reconciler.model.plan import Step
+from reconciler.model.plan import Json, Step
+from reconciler.model.report import Difference
 from reconciler.model.state import Column, Index, Marks
 from reconciler.render.column_notes import notes_of
 from reconciler.render.safe_text import LONGEST, LONGEST_TYPE, bounded, key_name, quoted, quoted_change, safe
@@ -83,12 +86,14 @@ def _columns_and_indexes(change: c.Change, before: Mapping[str, Any]) -> Iterato
             found = before.get("columns")
             were = {f["name"]: f for f in found} if isinstance(found, list) else {}
             yield from (_rewritten(f, were.get(f.name)) for f in change.fields)
-        case c.MaterializeTable() if change.digest == change.base:
+        case c.MaterializeTable() if change.digest == change.base and not change.replace:
             yield "~ a note of the rows that are in already"
         case c.MaterializeTable():
             where = next((change.reads[k] for k in ("path", "table", "query", "sql") if k in change.reads), "")
             place = ", ".join(map(str, where)) if isinstance(where, list | tuple) else str(where)
             yield f"{'~' if change.replace else '+'} rows from {change.reads['format']} {safe(place)}"
+            if change.unused:
+                yield f"  source columns not used: {safe(listing(change.unused, 20))}"
         case c.MigrateTable():
             yield f"+ rows and indexes of {safe(change.from_catalog)} {safe(dotted(change.from_ident))}"
             yield from _new_columns(change.fields)
@@ -99,8 +104,21 @@ def _columns_and_indexes(change: c.Change, before: Mapping[str, Any]) -> Iterato
             yield from (f"- column {safe(path)}" for path in change.paths)
         case c.CreateIndex():
             yield _index("+ index ", change.index)
+        case c.ReplaceIndex():
+            what = differences_text(change.index, index_from(before)) if "column" in before else "built anew"
+            yield Line(f"~ index {safe(change.index.name)}", ": ", safe(what))
         case c.DropIndex():
             yield f"- index {safe(change.name)}"
+        case c.RefreshIndex():
+            yield _refreshed(change, before)
+
+
+def _refreshed(change: c.RefreshIndex, before: Mapping[str, Any]) -> str:
+    rows = before.get("rows")
+    if not isinstance(rows, int):
+        return Line(f"~ index {safe(change.index.name)}", ": ", "built again over the rows that this plan brings")
+    told = f"covers {before.get('indexed_rows', 0):,} of {rows:,} row{'' if rows == 1 else 's'} -> all of them"
+    return Line(f"~ index {safe(change.index.name)}", ": ", told)
 
 
 def _shown(columns: Iterable[Column] | None, before: Mapping[str, Any]) -> Iterator[str]:
@@ -115,6 +133,22 @@ def _shown(columns: Iterable[Column] | None, before: Mapping[str, Any]) -> Itera
         elif old[name] != text:
             yield Line(f"~ shown column {safe(name)}", ": ", f"{old[name]} -> {text}")
     yield from (Line(f"- shown column {safe(name)}", ": ", text) for name, text in old.items() if name not in new)
+
+
+def difference(found: Difference) -> Line:
+    """A field that changed since a plan was made."""
+    start, old, new = safe(bounded(found.field, LONGEST)), found.before, found.after
+    if old is None:
+        return Line(f"+ {start}", " = ", _json(new))
+    return (
+        Line(f"- {start}", " = ", _json(old))
+        if new is None
+        else Line(f"~ {start}", " = ", f"{_json(old)} -> {_json(new)}")
+    )
+
+
+def _json(value: Json) -> str:
+    return quoted(value) if isinstance(value, str) else safe(bounded(canonical(value), LONGEST_TYPE))
 
 
 def _shown_column(column: Column) -> str:

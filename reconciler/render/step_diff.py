@@ -6,11 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from reconciler.core.text import listing
 from reconciler.model import change as c
 from reconciler.model.arrow import Field
 from reconciler.model.codec import column_from, field_from, index_from
 from reconciler.model.ident import dotted
 from reconciler.model.plan import Step
+from reconciler.model.report import Difference
 from reconciler.model.state import Column, Index, Marks
 from reconciler.render.column_notes import notes_of
 
@@ -39,6 +41,32 @@ def sections(step: Step) -> list[Section]:
     before: Mapping[str, Any] = step.before if isinstance(step.before, dict) else {}
     found = (Section(title, tuple(lines)) for title, lines in _parts(step.change, before))
     return [section for section in found if section.lines]
+
+
+_FIELDS = {
+    COLUMNS: "schema.", SHOWN: "shown_columns.", PROPERTIES: "properties.", ENTRY: "", CONFIG: "config.",
+    METADATA: "schema_metadata.", INDEXES: "indexes.", ROWS: "",
+}  # fmt: skip
+_NEW = (c.CreateNamespace, c.DeclareTable, c.MigrateTable)
+
+
+def fields_of(step: Step) -> list[Difference]:
+    """Live against declared, field by field, with the names that a stale plan uses too. An object that is to be made
+    or removed is one difference: its state."""
+    if step.deletes or isinstance(step.change, _NEW):
+        live = "present" if step.deletes else step.expect.state
+        return [Difference("state", live, "absent" if step.deletes else "present")]
+    if isinstance(step.change, c.CreateDataset):
+        return [Difference("dataset", "absent", "present")]
+    return [
+        Difference(f"{_prefix(section.title)}{line.name}", line.before, line.after)
+        for section in sections(step)
+        for line in section.lines
+    ]
+
+
+def _prefix(title: str) -> str:
+    return _FIELDS[title] if title in _FIELDS else f"schema.{title.removeprefix('Column ')}."
 
 
 Part = tuple[str, Iterable[Line]]
@@ -83,13 +111,15 @@ def _of_the_dataset(change: c.Change, before: Mapping[str, Any]) -> Iterator[Par
         case c.RewriteColumns():
             old = _fields(before)
             yield COLUMNS, (Line(f.name, old.get(f.name), _column(f)) for f in change.fields)
-        case c.MaterializeTable() if change.digest == change.base:
+        case c.MaterializeTable() if change.digest == change.base and not change.replace:
             yield ROWS, [Line("rows", "in already", "in already, and noted")]
         case c.MaterializeTable():
             where = next((change.reads[k] for k in ("path", "table", "query", "sql") if k in change.reads), "")
             place = ", ".join(map(str, where)) if isinstance(where, list | tuple) else str(where)
             old_rows = "what is there now" if change.replace else None
             yield ROWS, [Line("rows", old_rows, f"from {change.reads['format']} {place}")]
+            if change.unused:
+                yield ROWS, [Line("source columns not used", None, listing(change.unused, 20))]
         case c.MigrateTable():
             yield ROWS, [Line("rows and indexes", None, f"those of {change.from_catalog}:{dotted(change.from_ident)}")]
             yield COLUMNS, _new_columns(change.fields)
@@ -100,8 +130,14 @@ def _of_the_dataset(change: c.Change, before: Mapping[str, Any]) -> Iterator[Par
             yield COLUMNS, (Line(path, old.get(path.rpartition(".")[2], "there"), None) for path in change.paths)
         case c.CreateIndex():
             yield INDEXES, [Line(change.index.name, None, _index(change.index))]
+        case c.ReplaceIndex():
+            yield INDEXES, [Line(change.index.name, _old_index(before), _index(change.index))]
         case c.DropIndex():
-            yield INDEXES, [Line(change.name, _index(index_from(before)) if "column" in before else "there", None)]
+            yield INDEXES, [Line(change.name, _old_index(before), None)]
+        case c.RefreshIndex():
+            rows, indexed = before.get("rows"), before.get("indexed_rows")
+            covered = f"covers {indexed:,} of {rows:,} rows" if isinstance(rows, int) else "lacks the rows of this plan"
+            yield INDEXES, [Line(change.index.name, covered, "covers all rows")]
 
 
 def _new_columns(fields: Iterable[Field]) -> Iterator[Line]:
@@ -167,6 +203,11 @@ def _alteration(a: c.ColumnAlteration, old: object) -> Line:
     return Line(a.path, " ".join(was) or "there", " ".join(new))
 
 
+def _old_index(before: Mapping[str, Any]) -> str:
+    return _index(index_from(before)) if "column" in before else "there"
+
+
 def _index(index: Index) -> str:
-    params = ", ".join(f"{k}={v}" for k, v in sorted(index.params.items()))
+    known = {**dict.fromkeys(index.unread, "unknown"), **index.params}
+    params = ", ".join(f"{k}={v}" for k, v in sorted(known.items()))
     return f"{index.type} on {index.column}" + (f" ({params})" if params else "")

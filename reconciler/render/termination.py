@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from reconciler.model.plan import Plan
-from reconciler.model.report import Report, told_of_held_back
+from reconciler.model.ident import ObjectKey
+from reconciler.model.plan import Plan, Step, reasons_of
+from reconciler.model.report import Report, why_blocked
 from reconciler.model.run import Run
 from reconciler.render.safe_text import bounded, safe_line
 from reconciler.render.text import DRIFT, NO_CHANGES, plan_summary
@@ -42,14 +43,14 @@ def _lines(run: Run) -> Iterator[str]:
 
 
 def _message(report: Report, plan: Plan | None) -> str:
-    """What is held back has lines of its own below, when there is a plan."""
-    held = told_of_held_back(report.steps)
+    """What is blocked has lines of its own below, when there is a plan."""
+    held = why_blocked(report.steps)
     return report.message.removesuffix(f"; {held}") if plan is not None and held else report.message
 
 
 def _told(report: Report | None, problem: str) -> bool:
     """The message of a report is said on stderr too, by itself or after the outcome."""
-    told = (report.message, f"{report.outcome}: {report.message}") if report is not None and report.plan_id else ()
+    told = (report.message, report.summary) if report is not None and report.plan_id else ()
     return problem in told
 
 
@@ -64,9 +65,14 @@ def _kept_back(plan: Plan) -> Iterator[str]:
     for name, catalog in sorted(plan.catalogs.items()):
         for problem in catalog.problems:
             yield f"incomplete {name}: {problem}"
+    groups: dict[tuple[ObjectKey, str], list[Step]] = {}
     for step in plan.steps:
         if step.verdict != "allowed":
-            yield f"{step.verdict} {step.id} {step.action} {step.key}: {step.reason}"
+            groups.setdefault((step.key, step.blocking_reason), []).append(step)
+    for (key, _), steps in groups.items():
+        first = steps[0]
+        more = f" (and {len(steps) - 1} more)" if len(steps) > 1 else ""
+        yield f"{first.verdict} {first.id} {first.action}{more} {key}: {'; '.join(reasons_of(steps))}"
 
 
 def cut(text: str, longest: int) -> str:

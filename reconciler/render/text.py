@@ -7,14 +7,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
+from reconciler.model.change import RefreshIndex
+from reconciler.model.coverage import Coverage
 from reconciler.model.diagnostic import Diagnostic
-from reconciler.model.ident import ObjectKey, dotted
+from reconciler.model.ident import Ident, ObjectKey, dotted
 from reconciler.model.plan import CatalogSummary, Plan, Step
+from reconciler.model.report import StaleObject
 from reconciler.render.columns import aligned, wrapped
 from reconciler.render.policy_text import policy_lines
-from reconciler.render.ran import held_back
+from reconciler.render.ran import Ran, each_reason_once, run_of_report
 from reconciler.render.safe_text import bounded, safe, safe_line
-from reconciler.render.step_details import details
+from reconciler.render.step_details import details, difference
 
 CREATES = frozenset({"create_namespace", "declare_table", "create_dataset", "add_columns", "create_index"})
 NEW = frozenset({"create_namespace", "declare_table", "create_dataset"})
@@ -25,6 +28,7 @@ NO_CHANGES, DRIFT = "No changes.", "Drift."
 NOT_APPLIED = "An apply of this plan ends with exit code 3 and writes nothing."
 """Said with the reason: `plan` itself may end with 0, and its counts read as if the rest would be done."""
 STALE = "The catalog shows other columns than the data has; `allow: [replace_table]` replaces the entry"
+LACKING = "Indexes that do not cover all rows of their tables"
 _SHOWN = 5
 _COLOURS = {"+": "32", "~": "33", "-": "31", "!": "35", "?": "36"}
 
@@ -44,27 +48,52 @@ def _plan_lines(plan: Plan, title: str) -> Iterator[str]:
         orphans = [k for k in plan.orphans if k.catalog == name]
         unowned = [k for k in plan.unowned if k.catalog == name]
         stale = [ObjectKey(name, ident, "Table") for ident in catalog.projection_stale]
-        if steps or orphans or unowned or stale or catalog.problems:
-            yield from _catalog_lines(name, catalog, steps)
+        notes = [n for n in plan.notes if n.key.catalog == name]
+        changed = {s.change.ident for s in steps}
+        lacking = [c for c in catalog.coverage if c.ident not in changed or c.over]
+        if steps or orphans or unowned or stale or notes or lacking or catalog.problems:
+            yield from _catalog_lines(name, catalog, steps, plan.refused)
             yield from _listed("Orphaned: ours, but in no manifest; untouched without --prune", orphans)
             yield from _unowned(unowned, plan.owners)
             yield from _listed(STALE, stale, ": projection: stale")
+            yield from (f"  note: {_object(n.key)}: {safe(n.message)}" for n in notes)
+            if lacking:
+                yield f"  {LACKING}:"
+                yield from (f"    {_object(ObjectKey(name, c.ident, 'Table'))}: {coverage_text(c)}" for c in lacking)
             yield ""
     yield from policy_lines(plan.findings)
     yield from plan_summary(plan, title).split("\n")
 
 
-def _catalog_lines(name: str, catalog: CatalogSummary, steps: Sequence[Step]) -> Iterator[str]:
+def _catalog_lines(name: str, catalog: CatalogSummary, steps: Sequence[Step], refused: str | None) -> Iterator[str]:
     size = f"{_count(catalog.namespaces, 'namespace')}, {_count(catalog.tables, 'table')}"
     yield f"Catalog {safe(name)} ({safe(catalog.type)}: {size})"
     for problem in catalog.problems:
         yield f"  incomplete: {safe(problem)}"
+    lacking: dict[Ident, list[Coverage]] = {}
+    for found in catalog.coverage:
+        lacking.setdefault(found.ident, []).append(found)
     for key, its_steps in _by_object(steps):
-        yield f"  {_object_symbol(its_steps)} {_object(key)}"
-        lines = [line for step in its_steps for line in _step_lines(step)]
+        yield f"  {_object_symbol(its_steps)} {_object(key)}{_coverage(lacking.get(key.ident, ()), its_steps)}"
+        lines = [*_object_lines(its_steps, refused)]
         for deeper, together in groupby(lines, key=lambda line: line[0]):
             indent = "        " if deeper else "      "
             yield from (indent + line for line in aligned([line for _, line in together]))
+
+
+def _coverage(lacking: Sequence[Coverage], steps: Sequence[Step]) -> str:
+    """Beside the name of a table: which of its indexes lack rows, apart from those whose step says so itself."""
+    told = {s.change.index.name for s in steps if isinstance(s.change, RefreshIndex)}
+    shown = [c for c in lacking if c.index not in told] if steps[0].change.kind == "Table" else []
+    if not shown or any(s.deletes for s in steps):
+        return ""
+    more = f" and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else ""
+    return f" ({'; '.join(coverage_text(c) for c in shown[:_SHOWN])}{more})"
+
+
+def coverage_text(found: Coverage) -> str:
+    over = f"more than {found.over} unindexed" if found.over else ""
+    return safe(": ".join(part for part in (found.text, over, found.advice) if part))
 
 
 def _by_object(steps: Sequence[Step]) -> Iterable[tuple[ObjectKey, list[Step]]]:
@@ -84,16 +113,30 @@ def _object_symbol(steps: Sequence[Step]) -> str:
     return "+" if any(s.action in NEW for s in allowed) else "~"
 
 
+def _object_lines(steps: Sequence[Step], refused: str | None) -> Iterator[tuple[bool, str]]:
+    """With each line: is it part of what is blocked. What blocks several steps is said with the first of them, and what
+    refuses the whole plan below it."""
+    said = ""
+    for step in steps:
+        if step.verdict == "allowed":
+            yield from _step_lines(step)
+            continue
+        why = step.blocking_reason
+        parts = ["as above"] if why == said else [f": {'refused, see below' if why == refused else safe(why)}"]
+        parts += [safe(step.purpose)] if step.purpose else []
+        between = " " if why == said else ""
+        yield False, f"{symbol_of(step)} {step.action} {step.verdict}{between}{'; '.join(parts)}"
+        yield from ((True, line) for line in details(step))
+        said = why
+
+
 def _step_lines(step: Step) -> Iterator[tuple[bool, str]]:
-    """What changes; and in words when the step is held back, could lose something, or has nothing else to show. With
-    each line: is it part of what is held back."""
-    symbol, held = symbol_of(step), step.verdict != "allowed"
+    """What changes; and in words when the step could lose something, or has nothing else to show."""
     lines = list(details(step))
-    if held:
-        yield False, f"{symbol} {step.action} {step.verdict}: {safe(step.reason)}"
-    elif step.risk in ("destructive", "rewrite") or step.action in TOLD or (not lines and step.action not in NEW):
-        yield False, f"{symbol} {step.action}: {safe(step.reason)}"
-    yield from ((held, line) for line in lines)
+    grave = step.risk in ("destructive", "rewrite") or step.deletes or step.reattaches
+    if grave or step.action in TOLD or (not lines and step.action not in NEW):
+        yield False, f"{symbol_of(step)} {step.action}: {safe(step.reason)}"
+    yield from ((False, line) for line in lines)
 
 
 def symbol_of(step: Step) -> str:
@@ -161,36 +204,44 @@ def _nothing_to_apply(plan: Plan, title: str) -> str:
     parts = [f"{_count(n, 'object')} {'is' if n == 1 else 'are'} {what}" for n, what in noted if n]
     stale = sum(len(c.projection_stale) for c in plan.catalogs.values())
     parts += [f"{_count(stale, 'projection')} {'is' if stale == 1 else 'are'} stale"] if stale else []
+    lacking = sum(1 for c in plan.catalogs.values() for i in c.coverage if i.advice or i.over)
+    parts += [f"{lacking} {'index does' if lacking == 1 else 'indexes do'} not cover all rows"] if lacking else []
     parts += [f"the listing of {safe(n)} is incomplete" for n, c in sorted(plan.catalogs.items()) if not c.complete]
     if not parts and plan.left_out:
         return f"{NO_CHANGES} What was looked at matches the manifests."
     if not parts:
         return f"{NO_CHANGES} The live catalogs match the manifests."
-    return f"{title if plan.orphans else NO_CHANGES} There is nothing to apply, but {', and '.join(parts)}."
+    drifted = plan.orphans or any(i.over for c in plan.catalogs.values() for i in c.coverage)
+    return f"{title if drifted else NO_CHANGES} There is nothing to apply, but {', and '.join(parts)}."
 
 
-_MARKS = {"done": "done", "skipped": "skipped", "failed": "FAILED", "unknown": "UNKNOWN", "not_run": "not run"}
+_MARKS = {"failed": "FAILED", "unknown": "UNKNOWN"}
 
 
-def report_text(report: Mapping[str, Any]) -> str:
-    """From the report's JSON, so that a saved report reads the same. Raises KeyError, TypeError when it is none."""
-    lines = [_result_line(r) for r in report["steps"]]
-    title = str(report["outcome"]).replace("_", " ").capitalize()
-    message = safe(report.get("message") or "")
-    return "\n".join([*lines, title if message in ("", title.lower()) else f"{title}: {message}"]) + "\n"
+def report_text(report: Mapping[str, Any], planned: bool = False, refused: str | None = None) -> str:
+    """From the report's JSON, so that a saved report reads the same. `planned`: the plan stands right above, with
+    why steps are blocked and why the whole run is `refused`. Raises KeyError, TypeError when it is no report."""
+    run = run_of_report(report)
+    width = max([7, *(len(s.word) for s in run.steps)])
+    lines = [_result_line(s, width, planned) for s in (run.steps if planned else each_reason_once(run.steps))]
+    lines += [f"  {'tags':{width}}  {safe(line)}" for line in run.expired]
+    lines += [line for found in run.stale for line in _stale_lines(found)]
+    message = safe(run.told if refused is None else run.told.removesuffix(f": {refused}"))
+    plain = message in ("", run.title.lower())
+    return "\n".join([*lines, run.title if plain else f"{run.title}: {message}"]) + "\n"
 
 
-def _result_line(result: Mapping[str, Any]) -> str:
-    key = ObjectKey(result["catalog"], tuple(result["object"]["id"]), result["object"]["kind"])
-    line = f"  {_MARKS[result['status']]:8} {safe(result['id'])}  {safe(result['action'])}  {safe(str(key))}"
-    error, tag = result.get("error"), result.get("tag")
-    if error is not None:
-        line += f"\n           {safe(error['name'])} ({error['code']}): {safe(error['message'])}"
-    if held := held_back(result):
-        line += f"\n           {safe(held)}"
-    if tag is not None:
-        line += f"\n           version {result.get('version_before')} is tagged {safe(tag)}"
-    return line
+def _stale_lines(found: StaleObject) -> Iterator[str]:
+    yield f"  changed  {found.key.kind.lower()} {safe(str(found.key))}: {safe(found.problem)}"
+    yield from (f"      {difference(d)}" for d in found.differences)
+
+
+def _result_line(step: Ran, width: int, planned: bool) -> str:
+    mark = _MARKS.get(step.status, step.word)
+    line = f"  {mark:{width}}  {safe(step.id)}  {safe(step.action)}  {safe(str(step.key))}"
+    problem = step.problem.partition(": ")[0] if planned and step.verdict else step.problem
+    below = [text for text in (problem, step.note) if text and text != step.word]
+    return "\n".join([line, *(f"  {'':{width}}  {safe(text)}" for text in below)])
 
 
 def diagnostics_text(diagnostics: Iterable[Diagnostic]) -> str:

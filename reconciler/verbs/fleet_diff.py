@@ -10,7 +10,7 @@ from reconciler import app
 from reconciler.core.fleet import Watch, only, places_wanted, settled_print, watch
 from reconciler.core.globs import matches
 from reconciler.core.planner import scope_of
-from reconciler.core.uris import place_of
+from reconciler.core.uris import canonical_location, canonical_of
 from reconciler.model.capabilities import Capabilities
 from reconciler.model.desired import Desired
 from reconciler.model.ident import Ident
@@ -111,11 +111,11 @@ def _places(smaller: Desired, snapshots: Mapping[str, Snapshot], several: bool) 
     """Where data was found whose other users, in this catalog or another, a plan has to know."""
     out: set[str] = set()
     for name, snapshot in snapshots.items():
+        out |= {checked.canonical for checked in snapshot.checked.values() if checked.canonical}
         for ident, finding in snapshot.tables.items():
             if isinstance(finding, Detached):
-                out.add(place_of(finding.location))
+                out.add(canonical_location(finding.location))
             elif several and ident in smaller.tables.get(name, {}) and isinstance(finding, Present):
                 assert isinstance(finding.state, TableState)
-                place = finding.state.place or finding.state.location
-                out |= {place_of(place)} if isinstance(place, str) else set()
+                out |= {place for place in (canonical_of(finding.state),) if place is not None}
     return out

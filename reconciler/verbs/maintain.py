@@ -9,14 +9,18 @@ from typing import TYPE_CHECKING
 
 from reconciler import app
 from reconciler.app_lease import refusal, turn_to_write
-from reconciler.core.maintenance import skipped
+from reconciler.core.coverage import past
+from reconciler.core.maintenance import declared_builds, skipped
 from reconciler.core.ownership import data_owner
-from reconciler.core.uris import place_of
+from reconciler.core.plan_index import wanted_indexes, with_live_names
+from reconciler.core.plan_locations import moved, one_dataset
+from reconciler.core.uris import canonical_location, canonical_of
 from reconciler.engine.lease_keeper import Keeper, LeaseRefused, LeaseUnavailable
 from reconciler.model.desired import Desired, DesiredTable
 from reconciler.model.diagnostic import Diagnostic
 from reconciler.model.ident import Ident, dotted
 from reconciler.model.maintained import Decision, Maintained, MaintainedTable, Result
+from reconciler.model.maintenance import Indexes, Maintenance
 from reconciler.pipeline.session import SparkError, SparkOptions, missing
 from reconciler.session import LeaseHeld
 from reconciler.verbs.tables import DECLARED_ONLY, Declared, Found, loaded, look_at, spark_for, wanted
@@ -54,15 +58,22 @@ def maintain(request: MaintainRequest, at: Session) -> tuple[Maintained, list[Di
     from reconciler.pipeline.maintain import assess
 
     desired, warnings = loaded(request.what)
-    chosen = [table for table in wanted(desired, request.what) if table.maintenance is not None]
-    if not request.dry_run and chosen and (lacking := missing(request.spark)):
-        raise app.Failure(lacking)
+    chosen = [t for t in wanted(desired, request.what) if t.maintenance is not None or wanted_indexes(t)]
+    if any(t.maintenance is not None for t in chosen):
+        _need_spark(request)
     tables = _tables(look_at(chosen, desired, at), desired, time.time())
+    if tables:
+        _need_spark(request)
     ours = [t for t in tables if t.subject is not None]
     _note(ours, assess(_subjects(ours)))
     due = [t for t in ours if _due(t) or (t.assessed is not None and t.assessed.left)]
     interrupted = bool(due) and not request.dry_run and _in_turn(due, request, at)
     return Maintained(tuple(_maintained(t, at) for t in tables), interrupted), warnings
+
+
+def _need_spark(request: MaintainRequest) -> None:
+    if not request.dry_run and (lacking := missing(request.spark)):
+        raise app.Failure(lacking)
 
 
 def _subjects(tables: Sequence[_Table]) -> list[Subject]:
@@ -79,9 +90,24 @@ def _due(table: _Table) -> bool:
 
 
 def _tables(looked: Sequence[Declared], desired: Desired, now: float) -> list[_Table]:
-    """A dataset that is declared in two catalogs is maintained once, through the first of them that owns it."""
+    """Those with `maintenance`, and those without it that have an index to be refreshed. A dataset that is declared in
+    two catalogs is maintained once, through the first of them that owns it."""
     first: dict[str, DesiredTable] = {}
-    return [_table(table, desired, now, first) for table in looked]
+    return [_table(t, desired, now, first) for t in looked if t.want.maintenance is not None or _lacks_rows(t, desired)]
+
+
+def _lacks_rows(table: Declared, desired: Desired) -> bool:
+    """Of a table without `maintenance` nobody asks but the plan, which names this command for such an index."""
+    management = desired.catalogs[table.want.catalog].management
+    if table.found is None or data_owner(management.owner, table.found.state) != management.owner:
+        return False
+    names, limit = _declared_names(table.want, table.found), management.index_refresh.max_unindexed
+    return any(i.name in names and i.untrained is None and past(i, limit) for i in table.found.dataset.indexes)
+
+
+def _declared_names(want: DesiredTable, found: Found) -> frozenset[str]:
+    live = found.dataset.indexes
+    return frozenset(i.name for i in wanted_indexes(with_live_names(want, found.dataset))) & {i.name for i in live}
 
 
 def _table(table: Declared, desired: Desired, now: float, first: dict[str, DesiredTable]) -> _Table:
@@ -90,7 +116,12 @@ def _table(table: Declared, desired: Desired, now: float, first: dict[str, Desir
     want, found = table.want, table.found
     if found is None:
         return _Table(want, error=table.problem) if table.problem else _Table(want, held=skipped(DECLARED_ONLY))
-    us = desired.catalogs[want.catalog].management.owner
+    if (elsewhere := moved(want, found.state)) is not None:
+        return _Table(want, held=skipped(elsewhere))
+    if table.same_data is not None:
+        return _Table(want, held=skipped(one_dataset(found.state, table.same_data)))
+    management = desired.catalogs[want.catalog].management
+    us = management.owner
     owner = data_owner(us, found.state)
     if owner != us:
         whose = f"it belongs to {owner}" if owner else "nobody owns it: `apply --adopt` takes it"
@@ -98,13 +129,15 @@ def _table(table: Declared, desired: Desired, now: float, first: dict[str, Desir
     leader = first.setdefault(_place(found), want)
     if leader is not want:
         return _Table(want, held=skipped(f"{leader.catalog}:{dotted(leader.ident)} is the same data: done there"))
-    assert want.maintenance is not None
-    return _Table(want, Subject(found.place, want.maintenance, now))
+    uncovered = Indexes(management.index_refresh.max_unindexed, _declared_names(want, found))
+    maintenance = replace(want.maintenance or Maintenance(), uncovered=uncovered if uncovered.only else None)
+    untrained = frozenset(i.name for i in found.dataset.indexes if i.untrained is not None)
+    builds = declared_builds(want, found.dataset)
+    return _Table(want, Subject(found.place, maintenance, now, management.tag_retention, untrained, builds))
 
 
 def _place(found: Found) -> str:
-    location = found.state.place or found.state.location
-    return place_of(location if isinstance(location, str) else found.place.uri)
+    return canonical_of(found.state) or canonical_location(found.place.uri)
 
 
 def _in_turn(due: Sequence[_Table], request: MaintainRequest, at: Session) -> bool:

@@ -3,9 +3,11 @@ nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from reconciler import app
+from reconciler.catalog.lance_tags import count_tags
 from reconciler.core.globs import matcher
 from reconciler.core.live_counts import live_counts
 from reconciler.core.ownership import entry_owner
@@ -13,17 +15,22 @@ from reconciler.core.planner import summarize
 from reconciler.model.capabilities import Capabilities
 from reconciler.model.desired import CatalogSpec
 from reconciler.model.diagnostic import Diagnostic, has_errors
+from reconciler.model.errors import CatalogError
 from reconciler.model.ident import Ident, Kind, ObjectKey
 from reconciler.model.observed import Present, Snapshot
 from reconciler.model.plan import Plan, Step
+from reconciler.model.report import Difference
 from reconciler.model.run_context import AppliedBy, load_applied_by
-from reconciler.model.state import DatasetState, NamespaceState, TableState
+from reconciler.model.state import DatasetState, Index, NamespaceState, TableState
 from reconciler.model.status import CatalogStatus, FleetStatus, Pending
 from reconciler.session import Failure, Session
 
+Fields = Callable[[Step], Sequence[Difference]]
 
-def status(request: app.Request, at: Session) -> tuple[FleetStatus, list[Diagnostic]]:
-    """And the warnings. Raises Failure when the manifests or a catalog cannot be read."""
+
+def status(request: app.Request, at: Session, fields: Fields = lambda _: ()) -> tuple[FleetStatus, list[Diagnostic]]:
+    """And the warnings. `fields`: what differs, by step. Raises Failure when the manifests or a catalog cannot be
+    read."""
     loaded = app.validate(request.paths, request.reading)
     if has_errors(loaded.diagnostics):
         raise Failure("the manifests have errors", loaded.diagnostics)
@@ -33,12 +40,21 @@ def status(request: app.Request, at: Session) -> tuple[FleetStatus, list[Diagnos
     snapshots = at.observe(desired, names)
     made = app.planned(desired, snapshots, capabilities, request, at)
     wanted = request.options.targets
-    found = tuple(_catalog(desired.catalogs[n], snapshots[n], made, wanted, capabilities[n]) for n in names)
+    tags = {name: _tags(name, snapshots[name], desired.catalogs[name].management.owner, at) for name in names}
+    found = tuple(
+        _catalog(desired.catalogs[n], snapshots[n], made, wanted, capabilities[n], fields, tags[n]) for n in names
+    )
     return FleetStatus(found), loaded.diagnostics
 
 
 def _catalog(
-    spec: CatalogSpec, snapshot: Snapshot, made: Plan, targets: tuple[str, ...], capabilities: Capabilities
+    spec: CatalogSpec,
+    snapshot: Snapshot,
+    made: Plan,
+    targets: tuple[str, ...],
+    capabilities: Capabilities,
+    fields: Fields,
+    tags: Mapping[Ident, int | None],
 ) -> CatalogStatus:
     """Every figure is of what the targets select: figures of different things must not stand side by side."""
     selected = matcher(targets) if targets else lambda _: True
@@ -62,7 +78,7 @@ def _catalog(
         sum(1 for key, _ in ours if key.kind == "Namespace"),
         sum(1 for key, _ in ours if key.kind == "Table"),
         summarize(tuple(steps)),
-        _pending(steps),
+        _pending(steps, fields),
         tuple(k for k in made.orphans if k.catalog == spec.name),
         tuple(k for k in made.unowned if k.catalog == spec.name),
         tuple(sorted(applied)),
@@ -70,7 +86,37 @@ def _catalog(
         tuple(k for k in made.left_out if k.catalog == spec.name),
         summary.namespaces - namespaces,
         summary.tables - tables,
+        tuple((key, index) for key, s in sorted(seen, key=lambda one: one[0]) for index in _indexes(s)),
+        tuple((ObjectKey(spec.name, i, "Table"), n) for i, n in sorted(tags.items()) if n and selected(i)),
+        sum(1 for i, n in tags.items() if n is None and selected(i)),
+        spec.management.tag_retention,
     )
+
+
+def _indexes(state: NamespaceState | TableState) -> tuple[Index, ...]:
+    dataset = state.dataset if isinstance(state, TableState) else None
+    return tuple(sorted(dataset.indexes, key=lambda i: i.name)) if isinstance(dataset, DatasetState) else ()
+
+
+def _tags(catalog: str, snapshot: Snapshot, owner: str, at: Session) -> dict[Ident, int | None]:
+    """How many tags of apply the tables of ours have that were opened; None when that cannot be read."""
+    tables = {
+        ident: state
+        for kind, ident, state in _states(snapshot)
+        if kind == "Table" and isinstance(state, TableState) and isinstance(state.dataset, DatasetState)
+        if entry_owner(owner, state) == owner
+    }
+
+    def count(ident: Ident) -> int | None:
+        try:
+            place = at.catalogs[catalog].data_place(ident, tables[ident])
+            at.redactor.add(place.storage_options.values())
+            return count_tags(place)
+        except CatalogError:
+            return None
+
+    with ThreadPoolExecutor(at.catalogs[catalog].capabilities.max_parallelism) as pool:
+        return dict(zip(tables, pool.map(count, tables), strict=True))
 
 
 def _states(snapshot: Snapshot) -> Iterator[tuple[Kind, Ident, NamespaceState | TableState]]:
@@ -91,7 +137,7 @@ def _applied_by(state: NamespaceState | TableState) -> AppliedBy | None:
     return max((n for n in notes if n is not None), key=lambda n: n.at, default=None)
 
 
-def _pending(steps: list[Step]) -> tuple[Pending, ...]:
+def _pending(steps: list[Step], fields: Fields) -> tuple[Pending, ...]:
     objects: dict[ObjectKey, list[Step]] = {}
     for step in steps:
         objects.setdefault(step.key, []).append(step)
@@ -100,6 +146,7 @@ def _pending(steps: list[Step]) -> tuple[Pending, ...]:
             key,
             tuple(dict.fromkeys(s.action for s in its)),
             next((s.verdict for s in its if s.verdict != "allowed"), "allowed"),
+            tuple(dict.fromkeys(difference for s in its for difference in fields(s))),
         )
         for key, its in sorted(objects.items())
     )

@@ -12,6 +12,7 @@ from reconciler import app
 from reconciler.core.globs import matcher, matches
 from reconciler.core.planner import scope_of
 from reconciler.core.targets import of_catalog
+from reconciler.core.uris import canonical_of
 from reconciler.engine.progress import Progress
 from reconciler.model.desired import Desired, DesiredTable
 from reconciler.model.diagnostic import Diagnostic, has_errors
@@ -49,6 +50,8 @@ class Declared:
     want: DesiredTable
     found: Found | None = None
     problem: str | None = None
+    same_data: Ident | None = None
+    """Another declared table of the catalog with the same dataset: neither gets a step."""
 
 
 def loaded(what: app.Request) -> tuple[Desired, list[Diagnostic]]:
@@ -86,7 +89,26 @@ def _looked(name: str, desired: Desired, tables: Sequence[DesiredTable], at: Ses
     except app.Failure as error:
         return [Declared(t, problem=error.summary) for t in mine]
     with ThreadPoolExecutor(at.catalogs[name].capabilities.max_parallelism) as pool:
-        return list(pool.map(lambda t: _declared(t, _finding(snapshot, t.ident), at), mine))
+        looked = list(pool.map(lambda t: _declared(t, _finding(snapshot, t.ident), at), mine))
+    users = _users(desired, name, snapshot)
+    return [replace(t, same_data=_other(t, users)) for t in looked]
+
+
+def _users(desired: Desired, name: str, snapshot: Snapshot) -> dict[str, list[Ident]]:
+    """The declared tables of a catalog by where they are, whichever of them a verb works on."""
+    users: dict[str, list[Ident]] = {}
+    for ident, want in sorted(desired.tables.get(name, {}).items()):
+        found = snapshot.tables.get(ident)
+        if not want.absent and isinstance(found, Present) and isinstance(found.state, TableState):
+            place = canonical_of(found.state)
+            if place is not None:
+                users.setdefault(place, []).append(ident)
+    return users
+
+
+def _other(table: Declared, users: dict[str, list[Ident]]) -> Ident | None:
+    place = canonical_of(table.found.state) if table.found is not None else None
+    return next((i for i in users.get(place or "", ()) if i != table.want.ident), None)
 
 
 def _finding(snapshot: Snapshot, ident: Ident) -> Finding | str:

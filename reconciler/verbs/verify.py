@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from reconciler import app
 from reconciler.core.globs import parse_dotted
-from reconciler.core.verdicts import schema_verdict, tasks_of, verdicts
+from reconciler.core.plan_locations import moved
+from reconciler.core.verdicts import origin_verdict, schema_verdict, tasks_of, verdicts
 from reconciler.model.desired import Desired, DesiredTable
 from reconciler.model.diagnostic import Diagnostic
 from reconciler.model.errors import CatalogError
@@ -42,6 +43,12 @@ class _Declared:
     source: Source | None = None
     problem: str | None = None
     schema: CheckResult | None = None
+    origin: CheckResult | None = None
+
+    @property
+    def known(self) -> tuple[CheckResult, ...]:
+        """What is known before any row is read."""
+        return tuple(c for c in (self.schema, self.origin) if c is not None)
 
 
 def verify(request: VerifyRequest, at: Session) -> tuple[Verification, list[Diagnostic]]:
@@ -61,9 +68,12 @@ def verify(request: VerifyRequest, at: Session) -> tuple[Verification, list[Diag
 
 def _declared(table: Declared) -> _Declared:
     want = table.want
+    if table.found is not None and (elsewhere := moved(want, table.found.state)) is not None:
+        return _Declared(want, problem=elsewhere)
     if table.found is not None:
         source = replace(_source(table.found), checks=want.checks)
-        return _Declared(want, source, schema=schema_verdict(want, source.fields))
+        schema = schema_verdict(want, source.fields)
+        return _Declared(want, source, schema=schema, origin=origin_verdict(want, table.found.dataset.data))
     empty = want.fields is None and next(tasks_of(want.checks), None) is None and want.checks.min_rows is None
     return _Declared(want, problem=table.problem or (None if empty else DECLARED_ONLY))
 
@@ -99,7 +109,7 @@ def _foreseen(table: _Declared, against: str | None) -> VerifiedTable:
     if table.problem is not None:
         return VerifiedTable(want.catalog, want.ident, (CheckResult(READ, False, table.problem),))
     counted = want.checks.min_rows is not None or want.checks.max_rows is not None
-    names = [*(["schema"] if table.schema else []), *(["rowCount"] if counted else [])]
+    names = [*(c.name for c in table.known), *(["rowCount"] if counted else [])]
     names += [str(t["name"]) for t in tasks_of(want.checks)] + ([AGAINST] if against else [])
     shown = tuple(CheckResult(name, None) for name in names or ["checksum"])
     return VerifiedTable(want.catalog, want.ident, shown)
@@ -128,17 +138,17 @@ def _readings(sources: Sequence[Source], spark: SparkOptions, at: Session) -> li
 
 def _verified(table: _Declared, reading: Reading | None, now: int, at: Session) -> VerifiedTable:
     want = table.want
-    schema = (table.schema,) if table.schema is not None else ()
+    known = tuple(replace(c, detail=at.redactor.text(c.detail)) for c in table.known)
     problem = table.problem if reading is None else reading.error
     if problem is not None:
         unread = CheckResult(READ, False, at.redactor.text(problem))
-        return VerifiedTable(want.catalog, want.ident, (*schema, unread))
+        return VerifiedTable(want.catalog, want.ident, (*known, unread))
     if reading is None:
         return VerifiedTable(want.catalog, want.ident, ())
     results = [
         replace(c, detail=at.redactor.text(c.detail)) for c in verdicts(want.checks, reading.rows, reading.found, now)
     ]
-    return VerifiedTable(want.catalog, want.ident, (*schema, *results), reading.rows, reading.checksum)
+    return VerifiedTable(want.catalog, want.ident, (*known, *results), reading.rows, reading.checksum)
 
 
 def _compared(table: VerifiedTable, other: Source | str, reading: Reading | None, at: Session) -> CheckResult:

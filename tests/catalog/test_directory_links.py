@@ -8,9 +8,12 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import lance
+import pyarrow as pa
 import pytest
 from dir_support import (
     LAYOUTS,
+    OURS,
     V1,
     V2,
     create_namespace,
@@ -25,7 +28,7 @@ from dir_support import (
     table,
 )
 
-from reconciler.model.change import DeregisterTable
+from reconciler.model.change import AdoptTable, DeregisterTable, UpdateTable
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import Ident
 from reconciler.model.observed import Absent, Detached, Finding, Present, Scope, Unreadable
@@ -100,9 +103,9 @@ def test_a_record_behind_a_dangling_link_is_not_no_record(tmp_path: Path) -> Non
     record = tmp_path / "__reconciler" / "tables" / "t.json"
     record.unlink()
     record.symlink_to(tmp_path / "not-mounted")
-    assert isinstance(find(catalog, "t"), Unreadable)
-    with pytest.raises(CatalogError, match="mount the disk"):
-        scanned(catalog)
+    for found in both_ways(tmp_path, {}, ("t",)):
+        assert isinstance(found, Unreadable)
+        assert "mount the disk" in found.message
 
 
 def test_a_location_that_leads_out_cannot_be_registered(tmp_path: Path) -> None:
@@ -218,3 +221,64 @@ def test_data_left_behind_in_a_closed_folder(ordinary: Path) -> None:
         folder.chmod(0)
         for found in both_ways(ordinary / "lake", layout, ident):
             assert isinstance(found, Unreadable)
+
+
+OUTSIDE = [
+    "{other}/x.lance",
+    "file://{other}/x.lance",
+    "../other/x.lance",
+    "s3://bucket/x.lance",
+    "{root}/in.lance",
+    "in/../../other/x.lance",
+    ".",
+    "./",
+    "x\0.lance",
+]
+RESERVED = ["__manifest", "./__manifest/", "__manifest/data", "__reconciler", "__reconciler/tables/x"]
+
+
+@pytest.mark.parametrize("ident", [("n", "t"), ("t",)], ids=["in a namespace", "in the root"])
+@pytest.mark.parametrize("location", OUTSIDE)
+def test_a_row_that_names_a_location_outside_is_unreadable(tmp_path: Path, location: str, ident: Ident) -> None:
+    """pylance joins such a location to the root. No step on it may be allowed, and the data there is not touched."""
+    root, other = tmp_path / "lake", tmp_path / "other"
+    catalog = open_catalog(root)
+    run(catalog, create_namespace("n"))
+    make_table(catalog, *ident)
+    theirs = lance.write_dataset(pa.table({"id": [1]}), other / "x.lance")
+    manifest = lance.dataset(str(root / "__manifest"))
+    where = location.format(other=other, root=root)
+    rows = manifest.to_table().to_pylist()
+    if ident == ("t",):
+        shutil.rmtree(root / "t.lance")
+        rows = [r for r in rows if r["object_id"] != "t"]
+        rows.append({"object_id": "t", "object_type": "table", "location": where, "metadata": None})
+    else:
+        rows = [{**r, "location": where} if r["object_id"] == "n$t" else r for r in rows]
+    lance.write_dataset(pa.Table.from_pylist(rows, schema=manifest.schema), str(root / "__manifest"), mode="overwrite")
+    for found in both_ways(root, {}, ident):
+        assert isinstance(found, Unreadable)
+        assert "not a path below the catalog's root" in found.message
+    with pytest.raises(CatalogError):
+        run(open_catalog(root), UpdateTable(ident, {"a": "b"}, (), OURS))
+    assert lance.dataset(str(other / "x.lance")).version == theirs.version
+
+
+@pytest.mark.parametrize("location", RESERVED)
+def test_a_row_that_names_the_records_of_the_catalog_is_unreadable(tmp_path: Path, location: str) -> None:
+    """`__manifest` is a Lance dataset without our mark: `--adopt` must not take it for the table's data."""
+    root = tmp_path / "lake"
+    catalog = open_catalog(root, **V2)
+    run(catalog, create_namespace("n"))
+    make_table(catalog, "n", "t")
+    manifest = lance.dataset(str(root / "__manifest"))
+    rows = [{**r, "location": location} if r["object_id"] == "n$t" else r for r in manifest.to_table().to_pylist()]
+    lance.write_dataset(pa.Table.from_pylist(rows, schema=manifest.schema), str(root / "__manifest"), mode="overwrite")
+    for found in both_ways(root, V2, ("n", "t")):
+        assert isinstance(found, Unreadable)
+        assert "is reserved" in found.message
+    version = lance.dataset(str(root / "__manifest")).version
+    for change in (AdoptTable(("n", "t"), OURS), UpdateTable(("n", "t"), {"a": "b"}, (), OURS)):
+        with pytest.raises(CatalogError, match="is reserved"):
+            run(open_catalog(root, **V2), change)
+    assert lance.dataset(str(root / "__manifest")).version == version

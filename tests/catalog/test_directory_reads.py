@@ -33,7 +33,7 @@ from dir_support import (
 from reconciler.catalog.directory_inventory import Inventory
 from reconciler.catalog.directory_manifest import manifest_schema
 from reconciler.catalog.stats import Stats
-from reconciler.model.change import DeregisterTable, DropNamespace, RenameTable, UpdateTable
+from reconciler.model.change import AdoptTable, DeregisterTable, DropNamespace, RenameTable, UpdateTable
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.observed import Absent, Detached, Present, Scope, Unreadable
 from reconciler.model.state import UNKNOWN, Marks, TableState
@@ -146,12 +146,15 @@ def test_plain_folders(tmp_path: Path) -> None:
     assert refused.value.code is Code.TABLE_ALREADY_EXISTS
     run(catalog, UpdateTable(("images",), {"a": "b"}, (), OURS))
     assert (table(catalog, "images").properties, table(catalog, "images").marks) == ({"a": "b"}, OURS)
+    with pytest.raises(CatalogError, match="holds other data than the table images"):
+        run(catalog, DeregisterTable(("images",)))
+    run(catalog, AdoptTable(("images",), OURS))
     run(catalog, DeregisterTable(("images",)))
     gone = find(catalog, "images")
     assert isinstance(gone, Detached)
     assert ("images",) not in {i for _, i in scanned(catalog)}
     run(catalog, declare("images", location=gone.location))
-    assert data(catalog, "images").version == 1
+    assert data(catalog, "images").version == 2
     make_table(catalog, "new")
     assert (tmp_path / "new.lance").is_dir()
 

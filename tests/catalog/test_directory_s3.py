@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import lance
 import lance_namespace as ln
 import obstore
+import pyarrow as pa
 import pytest
 from dir_support import (
     DEFAULT,
@@ -31,6 +32,7 @@ from dir_support import (
 )
 from servers.moto import Moto
 
+from reconciler.catalog import storage_objects
 from reconciler.catalog.directory import DirectoryCatalog
 from reconciler.catalog.lance_dataset import Datasets
 from reconciler.model.change import DeregisterTable, DropNamespace, RenameTable, UpdateTable
@@ -212,3 +214,32 @@ def test_options_that_only_lance_knows(moto: Moto, bucket: str) -> None:
     catalog = DirectoryCatalog(moto.catalog_options(bucket, **{"storage.download_retry_count": "2"}))
     make_table(catalog, "t")
     assert data(catalog, "t").version == 2
+
+
+def test_the_search_for_other_datasets(moto: Moto, bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Past thousands of objects in a bounded number of requests; what was not seen is reported."""
+    options = moto.catalog_options(f"{bucket}/lake")
+    catalog = DirectoryCatalog(options)
+    for name in ("t.lance", "plain", "raw/a/deep.lance", "raw/z/late"):
+        lance.write_dataset(
+            pa.table({"id": [1]}), f"{bucket}/lake/{name}", storage_options=catalog.storage.lance_options
+        )
+    monkeypatch.setattr(storage_objects, "_PAGE", 5)
+    store = catalog.storage._store  # type: ignore[attr-defined]
+    for number in range(12):
+        obstore.put(store, f"raw/files/{number:03}.parquet", b"x")
+        obstore.put(store, f"raw/m/{number:03}/x", b"x")
+    found = catalog.unlisted()
+    assert {d.path.rpartition("/lake/")[2]: d.kind for d in found.found} == {
+        "plain": "no_suffix",
+        "raw/a/deep.lance": "subfolder",
+        "raw/z/late": "subfolder",
+    }
+    assert found.problems == ()
+    calls: list[str] = []
+    listed = obstore.list
+    monkeypatch.setattr(obstore, "list", lambda *a, **k: (calls.append("list"), listed(*a, **k))[1])
+    monkeypatch.setattr(storage_objects, "_MOST_PAGES", 2)
+    cut = catalog.unlisted()
+    assert any(p.endswith("has too many entries and was searched in part") for p in cut.problems)
+    assert len(calls) <= 2 * 20 + 20

@@ -179,13 +179,14 @@ def test_throttling_slows_us_down(account: Account) -> None:
     ],
 )
 def test_the_error_table(account: Account, name: str, status: int, code: Code, unknown: bool) -> None:
-    account.server.fail("CreateDatabase", name, status=status, message="because")
+    """What was only refused for now is sent again (`max_retries`), everything else once."""
+    account.server.fail("CreateDatabase", name, status=status, message="because", times=None)
     with pytest.raises(CatalogError) as caught:
-        apply(account.connect(), c.CreateNamespace(("db",), {}, OURS))
+        apply(account.connect(max_retries="1"), c.CreateNamespace(("db",), {}, OURS))
     assert (caught.value.code, caught.value.unknown_outcome) == (code, unknown)
     assert name in caught.value.message
     assert "because" in caught.value.message
-    assert account.server.calls["CreateDatabase"] == 1
+    assert account.server.calls["CreateDatabase"] == (2 if code is Code.THROTTLING else 1)
 
 
 def test_nobody_there(account: Account) -> None:

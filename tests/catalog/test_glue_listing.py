@@ -200,7 +200,7 @@ def test_a_page_token_that_is_no_text_is_not_the_end(account: Account, token: st
     account.server.answer("GetTables", f'{{"TableList": [], "NextToken": {token}}}')
     gap = scanned(account.connect())["Gap", ("db",)]
     assert isinstance(gap, Gap)
-    assert gap.message == "list the tables of db: the answer has a NextToken that is no text"
+    assert gap.message == "list the tables of db: the answer has a page token that is no text"
 
 
 def test_absence_is_an_answer_and_never_an_error(account: Account) -> None:
@@ -374,5 +374,5 @@ def test_pages_that_go_round_end(tokens: str) -> None:
             return {"TableList": [], "NextToken": next(turns)}
 
     store = GlueStore(GlueApi(Round(), 16, 0), GlueCapabilities(), "Glue", {})
-    with pytest.raises(CatalogError, match="repeats its pages"):
+    with pytest.raises(CatalogError, match="same page token twice"):
         store.inside(("db",))

@@ -160,11 +160,15 @@ def test_a_refused_write_is_an_answer(server: Server) -> None:
 
 
 def test_a_throttled_write_is_not_unknown(server: Server) -> None:
+    """It was not carried out, so it is sent again, as often as a read."""
     server.script = [say(429, None, Retry_After="7")]
-    http = client(server)
-    reply = http.send("POST", "/x", {})
-    error = http.error(reply, "create x", write=True)
+    with pytest.raises(CatalogError) as caught:
+        client(server).send("POST", "/x", {})
+    error = caught.value
     assert (error.code, error.unknown_outcome, error.retry_after) == (Code.THROTTLING, False, 7.0)
+    assert (error.spent, len(server.seen)) == (True, 4)
+    server.script = [say(429), say(429), say(200, {})]
+    assert client(server).send("POST", "/x", {}).ok
 
 
 def test_a_write_that_never_left_is_repeated_and_then_known_to_have_failed() -> None:

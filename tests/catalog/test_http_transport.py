@@ -104,7 +104,7 @@ def test_a_write_does_not_go_out_on_a_connection_that_the_server_has_closed(serv
     http = client(server, max_retries=0)
     http.get("/x")
     assert http._transport is not None
-    while not _readable(http._transport._idle[0].sock):
+    while not _readable(http._transport._idle[0].connection.sock):
         time.sleep(0.005)
     assert http.send("POST", "/x", {}).body == {"a": 1}
     assert len(server.seen) == 2

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.catalog.iceberg_capabilities import IcebergCapabilities, iceberg_capabilities
-from reconciler.catalog.locations import RESERVED, Places, normal
+from reconciler.catalog.locations import RESERVED, Places, lance_uri
 from reconciler.model.capabilities import is_container
 from reconciler.model.change import RenameNamespace, RenameTable
 
@@ -124,7 +124,7 @@ def test_what_the_protocol_cannot_do() -> None:
     ],
 )
 def test_one_text_for_one_place(location: str, place: str) -> None:
-    assert normal(location) == place
+    assert lance_uri(location) == place
 
 
 @pytest.mark.parametrize("name", ["lake#1", "lake?1", "lake"])

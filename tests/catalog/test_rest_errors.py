@@ -54,7 +54,7 @@ def test_codes_win_over_statuses_in_reads_and_writes(rig: Rig) -> None:
      (502, 17), (503, 17), (504, 17), (302, 18), (418, 18)],
 )  # fmt: skip
 def test_without_a_code_the_status_decides(rig: Rig, status: int, code: int) -> None:
-    rig.proxy.fault(answer(status, "<html>gateway</html>", json=False, retry_after=0), path="/create")
+    rig.proxy.fault(answer(status, "<html>gateway</html>", json=False, retry_after=0), path="/create", times=None)
     with pytest.raises(CatalogError) as caught:
         rig.catalog.apply(CreateNamespace(("n",), {}, US), WRITE)
     assert caught.value.code == code

@@ -16,7 +16,7 @@ from cli.cli_runs import reconciler, table, write
 from rest_support import US, WRITE, Rig, rig
 from servers.proxy import answer, before, cut_answer, cut_before
 
-from reconciler.catalog.locations import normal
+from reconciler.catalog.locations import lance_uri
 from reconciler.catalog.rest_inventory import key_of
 from reconciler.model import change as c
 from reconciler.model.errors import CatalogError, Code
@@ -102,7 +102,7 @@ def test_a_strangers_object_of_the_same_name_is_not_ours(rig: Rig) -> None:
 
 
 def register_again(rig: Rig, *ident: str, location: str) -> None:
-    rig.stranger.register_table(ln.RegisterTableRequest(id=list(ident), location=Path(normal(location)).name))
+    rig.stranger.register_table(ln.RegisterTableRequest(id=list(ident), location=Path(lance_uri(location)).name))
 
 
 @pytest.mark.parametrize("held_by_record", [False, True])
@@ -314,7 +314,7 @@ def test_the_servers_only_declared_does_not_tell_lost_data_from_none(rig: Rig, h
     assert isinstance(finding, Unreadable)
     assert "If it never had data" in finding.message
     assert "put an empty file .lance-reserved there and apply again" in finding.message
-    place = Path(normal(asked.location))
+    place = Path(lance_uri(asked.location))
     place.mkdir()
     (place / ".lance-reserved").touch()
     declared = state(rig, "Table", "n", "ü")
@@ -350,7 +350,7 @@ def test_a_strangers_declared_table_gets_no_marker_of_ours(rig: Rig) -> None:
     with pytest.raises(CatalogError):
         rig.apply(c.DeclareTable(("n", "ü"), {}, US))
     location = stranger.describe_table(ln.DescribeTableRequest(id=["n", "ü"])).location
-    assert not Path(normal(location)).exists()
+    assert not Path(lance_uri(location)).exists()
 
 
 def test_two_writers_of_one_record(rig: Rig) -> None:

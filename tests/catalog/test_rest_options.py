@@ -100,7 +100,7 @@ def test_reads_are_retried_so_often(rig: Rig, retries: str, calls: int) -> None:
 def test_an_answer_that_takes_too_long(rig: Rig) -> None:
     catalog = rig.open(read_timeout="150", max_retries="0")
     rig.proxy.fault(delay(1.0), method="GET")
-    with pytest.raises(CatalogError, match="no answer in time \\(ReadTimeout") as caught:
+    with pytest.raises(CatalogError, match=r"no answer in time \(read_timeout: 0.15 s") as caught:
         catalog.children(())
     assert caught.value.code is Code.SERVICE_UNAVAILABLE
 
@@ -124,7 +124,7 @@ def full() -> Iterator[int]:
 
 def test_a_connection_that_takes_too_long(full: int) -> None:
     catalog = connect({"uri": f"http://127.0.0.1:{full}", "connect_timeout": "150", "max_retries": "0"})
-    with pytest.raises(CatalogError, match="no answer in time \\(ConnectTimeout"):
+    with pytest.raises(CatalogError, match=r"no answer in time \(connect_timeout: 0.15 s"):
         catalog.children(())
 
 

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from servers.unity_checks import Refused, check_name, check_stored, stored_location
 
-from reconciler.catalog.locations import same_place
+from reconciler.catalog.locations import same_location
 from reconciler.catalog.unity_capabilities import unity_capabilities, wire_location
 from reconciler.model import change as c
 from reconciler.model.arrow import Field, parse_type
@@ -58,7 +58,7 @@ def test_depth_and_catalog() -> None:
 def test_a_location_that_passes_is_stored_as_the_same_place(location: str) -> None:
     if CAN.location_problem(T, location) is None:
         stored = stored_location(wire_location(location), "/somewhere/else")
-        assert same_place(stored, location)
+        assert same_location(stored, location)
         assert stored == wire_location(location)
 
 

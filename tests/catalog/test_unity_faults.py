@@ -121,7 +121,7 @@ def test_seven_writes_are_all(behind: Behind) -> None:
 def test_a_removed_entry_is_told_and_comes_back_without_an_allow_word(
     behind: Behind, monkeypatch: pytest.MonkeyPatch, fault: str, method: str, back: bool
 ) -> None:
-    monkeypatch.setattr(unity_store, "_AGAIN", (0.0,))
+    monkeypatch.setattr(unity_store, "_FIRST", 0.0)
     lake, t, outsider = behind.lake, behind.lake.t("t"), behind.lake.outsider
     one = [*lake.home(), table(t, {"id": "int64"}, properties={"a": "1"})]
     two = [*lake.home(), table(t, {"id": "int64"}, properties={"a": "2"})]
@@ -131,7 +131,7 @@ def test_a_removed_entry_is_told_and_comes_back_without_an_allow_word(
     plan = lake.plan(two, catalog)
     behind.proxy.fault(FAULTS[fault], method=method, path="/tables", times=None)
     if method == "DELETE":
-        behind.proxy.fault(FAULTS["503"], method="GET", path="/tables/", skip=3, times=3)
+        behind.proxy.fault(FAULTS["503"], method="GET", path="/tables/", skip=4, times=3)
         behind.proxy.fault(FAULTS["503"], method="POST", path="/tables", times=None)
     report = lake.apply(plan, catalog, max_retries=1)
     assert outsider.entries() == {}
@@ -310,7 +310,7 @@ def test_a_page_token_that_is_no_text_is_not_the_end(behind: Behind, token: str)
     behind.proxy.fault(answer(200, f'{{"tables": [], "next_page_token": {token}}}'), path="/tables.*schema_name=b")
     (gap,) = observe(behind.open(), Scope()).gaps
     assert gap.ident == behind.lake.ns("b")
-    assert "next_page_token that is no text" in gap.message
+    assert "page token that is no text" in gap.message
 
 
 @pytest.mark.parametrize(("key", "value"), [("properties", [1]), ("properties", "x"), ("columns", [None])])

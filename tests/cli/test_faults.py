@@ -211,11 +211,13 @@ def test_a_full_disk(tmp_path: Path, small_disk: tuple[Path, str]) -> None:
 
 def test_a_narrowing_that_does_not_fit_leaves_no_tag(lake: Path) -> None:
     good = str(place(lake, "good"))
-    lance.write_dataset(pa.table({"id": pa.array([2**40], pa.int64())}), good, mode="append")
-    version = lance.dataset(good).version
+    lance.write_dataset(pa.table({"id": pa.array([2], pa.int64())}), good, mode="append")
     narrow = table("a", "good", schema="[{name: id, type: int32}]", spec="allow: [narrow_type]")
     write(lake, catalog(), namespace("a"), table("a", "bad"), narrow)
-    run = reconciler(lake, "apply", "m.yaml", "--yes", "--format", "json")
+    assert reconciler(lake, "plan", "m.yaml", "-o", "p.json").code == 0
+    lance.write_dataset(pa.table({"id": pa.array([2**40], pa.int64())}), good, mode="append")
+    version = lance.dataset(good).version
+    run = reconciler(lake, "apply", "--plan", "p.json", "--yes", "--format", "json")
     assert run.code == 1, run
     [step] = run.json["steps"]
     assert (step["status"], step["tag"], step["version_before"], step["version_after"]) == (

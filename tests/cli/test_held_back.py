@@ -37,9 +37,10 @@ def test_the_report_says_what_holds_a_step_back(taken: Path) -> None:
     assert WHY in held[0]["reason"]
     assert REMEDY in held[0]["reason"]
     assert not any({"verdict", "blocked_by", "reason"} & s.keys() for s in report["steps"] if s["status"] == "done")
-    assert report["message"].startswith("1 done, 1 not run; 1 blocked: ")
+    assert report["message"].startswith("1 done, 1 blocked; s2 update_table lake:a.t: it belongs to them")
     assert REMEDY in report["message"]
     assert REMEDY in run.err
+    assert "error: partly applied: 1 done, 1 blocked; " in run.err
 
 
 @pytest.mark.parametrize("how", ["text", "markdown", "html", "junit", "sarif", "json"])
@@ -50,7 +51,7 @@ def test_every_format_of_report_and_journal_has_it(taken: Path, how: str, file: 
     for text in (run.out, shown) if file == "r.json" else (shown,):
         assert "foreign_owner" in text, text
         assert "take-over" in text, text
-        assert "not run" in text or "not_run" in text or how == "sarif"
+        assert "blocked" in text
     if how == "json" and file == "j.jsonl":
         check_schema("journal", json.loads(shown))
 
@@ -58,7 +59,7 @@ def test_every_format_of_report_and_journal_has_it(taken: Path, how: str, file: 
 def test_a_journal_names_the_step_that_it_holds_back(taken: Path) -> None:
     applied(taken)
     shown = reconciler(taken, "show", "j.jsonl").out
-    line = next(line for line in shown.splitlines() if "not run" in line)
+    line = next(line for line in shown.splitlines() if "blocked  " in line)
     assert "update_table  lake:a.t" in line
 
 
@@ -96,7 +97,7 @@ def test_many_reasons_are_counted_and_the_first_are_told(tmp_path: Path) -> None
     assert reconciler(tmp_path, "apply", "m.yaml", "--yes").code == 0
     write(tmp_path, catalog("us"), *(table(n, spec="description: x") for n in names))
     message = applied(tmp_path, "--format", "json").json["message"]
-    assert message.startswith("9 not run; 9 blocked: s1 ")
+    assert message.startswith("9 blocked; s1 ")
     assert message.count(REMEDY) == 3
     assert message.endswith("; and 6 more")
 
@@ -125,3 +126,44 @@ def test_a_secret_in_a_reason_stays_in_no_file(tmp_path: Path) -> None:
     for text in (run.out, run.err, *((tmp_path / n).read_text() for n in ("r.json", "j.jsonl", "last-words"))):
         assert secret not in text
         assert "belongs to" in text
+
+
+def test_done_and_blocked_is_partly_applied(taken: Path) -> None:
+    """The outcome and the exit code stay those of a refusal; the words say what was done."""
+    run = applied(taken)
+    assert run.out.splitlines()[-1] == "Partly applied: 1 done, 1 blocked"
+    assert json.loads((taken / "r.json").read_text())["outcome"] == "refused"
+    for file in ("r.json", "j.jsonl"):
+        for how in ("text", "markdown", "html", "junit", "sarif"):
+            assert "Refused" not in reconciler(taken, "show", file, "--format", how).out
+
+
+@pytest.mark.parametrize("command", ["plan", "drift", "apply"])
+def test_what_blocks_comes_first_and_once(taken: Path, command: str) -> None:
+    """Also where it blocks two steps of a table."""
+    write(
+        taken,
+        catalog("us"),
+        namespace("b"),
+        table("a", "t", spec='description: "other"', schema="[{name: id, type: int64}, {name: x, type: int64}]"),
+    )
+    made = reconciler(taken, "plan", "m.yaml", "--format", "json").json
+    blocked = [s for s in made["steps"] if s["verdict"] == "blocked"]
+    assert len(blocked) > 1
+    assert all(
+        s["reason"] == f"it belongs to them: pass {REMEDY} to take it from them; {s['purpose']}" for s in blocked
+    )
+    for how in ("text", "markdown", "junit"):
+        flags = ["--yes"] if command == "apply" else []
+        out = reconciler(taken, command, "m.yaml", "--format", how, *flags).out
+        assert out.count("to take it from them") == (len(blocked) if (command, how) == ("apply", "junit") else 1), out
+        assert out.index("belongs to them") < out.index(blocked[0]["purpose"])
+
+
+def test_a_step_that_is_unsupported_is_called_so_once(tmp_path: Path) -> None:
+    write(tmp_path, catalog(), table("t"))
+    assert reconciler(tmp_path, "apply", "m.yaml", "--yes").code == 0
+    write(tmp_path, catalog(), table("t", schema="[{name: other, type: string}]"), table("u"))
+    lines = reconciler(tmp_path, "apply", "m.yaml", "--yes").out.splitlines()
+    assert any(line.startswith("  unsupported  s1  add_columns") for line in lines)
+    assert "unsupported" not in [line.strip() for line in lines]

@@ -227,8 +227,9 @@ def test_a_protection_that_others_took_off_is_told(tmp_path: Path) -> None:
 def test_data_that_lost_our_mark_is_told(tmp_path: Path, ours: lance.LanceDataset) -> None:
     ours.update_metadata({"reconciler.owner": None})
     imported = reconciler(tmp_path, "import", "live", "-o", "live")
-    assert "note: lake:t: the data has no owner any more, and the next plan has a step: our mark" in imported.err
-    assert "its data has no owner yet" in reconciler(tmp_path, "plan", "live").out
+    assert "note: lake:t: the data does not carry our mark any more: `apply --adopt` takes it over" in imported.err
+    assert "1 object is unowned" in reconciler(tmp_path, "plan", "live").out
+    assert "nobody owned its data" in reconciler(tmp_path, "plan", "live", "--adopt").out
 
 
 def test_what_others_added_leaves_nothing_to_do_and_is_ours_with_the_next_change(
@@ -321,14 +322,14 @@ def test_a_file_where_a_folder_has_to_be_is_an_error(lake: Path) -> None:
 
 
 def test_what_cannot_be_read_of_an_index_is_told(tmp_path: Path) -> None:
-    """Somebody else may have made the index anew: the files may say what was, and no more is promised."""
+    """The files keep what they say of it; a new file leaves it out, and what we recorded is never written."""
     schema = "[{name: id, type: int64}, {name: v, type: 'fixed_size_list<float32>[4]'}]"
     first = "{column: v, type: ivf_flat, params: {metric: l2, num_partitions: 1}}"
     second = "{column: v, name: w, type: ivf_flat, params: {num_partitions: 1}}"
     for indexes, more in ((first, ""), (f"{first}, {second}", " (nor can 1 other parameter)")):
         write(tmp_path, catalog(), namespace("a"), table("a", "t", schema=schema, spec=f"indexes: [{indexes}]"))
         assert reconciler(tmp_path, "apply", "m.yaml", "--yes").code == 0
-        told = f"note: num_partitions of the index v_idx of lake:a.t cannot be read from a live index{more}: "
+        told = f"note: num_partitions of the index v_idx of lake:a.t cannot be read from the live index{more}: "
         (tmp_path / "m").mkdir(exist_ok=True)
         (tmp_path / "m.yaml").rename(tmp_path / "m" / "m.yaml")
         again = reconciler(tmp_path, "import", "m", "-o", "m")
@@ -337,3 +338,6 @@ def test_what_cannot_be_read_of_an_index_is_told(tmp_path: Path) -> None:
         fresh = reconciler(tmp_path, "import", "m", "-o", f"new{len(more)}")
         assert fresh.code == 0
         assert told in fresh.err
+        new = "".join(file.read_text() for file in (tmp_path / f"new{len(more)}").rglob("*.yaml"))
+        assert "ivf_flat" in new
+        assert "num_partitions" not in new

@@ -265,14 +265,17 @@ def test_what_an_earlier_file_does_not_say(text: str) -> None:
 
 @pytest.mark.slow
 def test_a_signal_while_manifests_are_read(tmp_path: Path) -> None:
-    """A pipe in the place of a manifest: the run waits on it when the signal comes."""
-    os.mkfifo(tmp_path / "m.yaml")
+    """Manifests come through a pipe: the run waits on it when the signal comes."""
     running = subprocess.Popen(
-        command("drift", "m.yaml", "--metrics-file", FILE), cwd=tmp_path, env=environment(), stderr=subprocess.PIPE
-    )
-    writer = os.open(tmp_path / "m.yaml", os.O_WRONLY)  # Returns once the program has opened the other end.
+        command("drift", "/dev/stdin", "--metrics-file", FILE), cwd=tmp_path, env=environment(),
+        stdin=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert running.stdin is not None
+    running.stdin.write(b"#" * 300_000)  # More than a pipe holds: returns once the program reads.
     running.send_signal(signal.SIGTERM)
-    _, err = running.communicate(timeout=60)
-    os.close(writer)
+    assert running.stderr is not None
+    err = running.stderr.read()
+    running.wait(60)
+    running.stdin.close()
     assert running.returncode == 130, err
     assert outcome(tmp_path) == "interrupted"

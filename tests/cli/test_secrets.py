@@ -202,6 +202,6 @@ def test_a_server_that_fails_in_the_middle(tmp_path: Path, s3: str) -> None:
     assert report["outcome"] == "failed"
     assert MASK in report["message"]
     assert_clean(tmp_path, run)
-    with patch.object(Redactor, "text", lambda self, text: text):
+    with patch.multiple(Redactor, text=lambda self, text: text, content=lambda self, text: text):
         leaky = reconciler(tmp_path, *arguments, "--timeout", "1", env=gone)
     assert IN_URL in leaky.out

@@ -49,7 +49,7 @@ def test_as_text(lake: Path) -> None:
         "  Live and not ours:",
         "    without an owner: 1 table",
         "  Not as declared:",
-        "    table a.changed: add_columns",
+        "    table a.changed: add_columns: + schema.more string",
         "    table a.new: declare_table, create_dataset",
         "  Orphans, ours and no longer declared:",
         "    table a.orphan",
@@ -87,7 +87,7 @@ def test_whose_the_others_are(shared: Path) -> None:
         "    owned by fleet *team*: 1 namespace, 2 tables",
         "    without an owner: 1 table",
     ]
-    assert "    table b.differs: add_columns (blocked, owned by fleet *team*)" in lines
+    assert "    table b.differs: add_columns (blocked, owned by fleet *team*): + schema.more string" in lines
     at = lines.index("  As declared, and not ours yet (`apply --adopt` takes what nobody owns):")
     assert lines[at + 1 : at + 4] == [
         "    namespace b, owned by fleet *team*",

@@ -48,7 +48,17 @@ CHANGES: list[tuple[c.Change, Json, str]] = [
     ),
     (c.DropColumns(("a", "t"), ("n",)), None, "- column n"),
     (c.CreateIndex(("a", "t"), Index("i", "n", "btree", {"p": 1})), None, "+ index i: btree on n (p=1)"),
+    (
+        c.ReplaceIndex(("a", "t"), Index("i", "n", "ivf_pq", {"num_partitions": 4})),
+        {"name": "i", "column": "n", "type": "ivf_pq", "params": {"num_partitions": 2}, "rows": 9999},
+        "~ index i: num_partitions 2 -> 4",
+    ),
     (c.DropIndex(("a", "t"), "i"), None, "- index i"),
+    (
+        c.RefreshIndex(("a", "t"), Index("i", "n", "btree"), "20%", 100),
+        {"rows": 4000, "indexed_rows": 0},
+        "~ index i: covers 0 of 4,000 rows -> all of them",
+    ),
     (
         c.BackfillColumns(("a", "t"), (Field("n", parse_type("int8"), default="1 + 1"),)),
         None,

@@ -16,6 +16,7 @@ from reconciler.catalog.base import Catalog
 from reconciler.catalog.registry import known_types, plugin_options
 from reconciler.core.options import PlanOptions
 from reconciler.core.planner import make_plan, scope_of
+from reconciler.core.value_checks import value_checks
 from reconciler.engine.execute import execute
 from reconciler.engine.observe import observe
 from reconciler.manifest.load import Loaded, load
@@ -34,6 +35,7 @@ from reconciler.model.diagnostic import has_errors
 from reconciler.model.plan import Plan, Step
 from reconciler.model.report import Report, StepResult
 from reconciler.model.state import Marks
+from reconciler.pipeline.value_check import with_findings
 
 Doc = dict[str, Any]
 US = "team-a"
@@ -184,8 +186,18 @@ class Lake:
 
     def plan_desired(self, desired: Desired, catalog: Catalog | None = None, **options: Any) -> Plan:
         options.setdefault("allow", self.words)
-        snapshot = observe(catalog or self.site.open(), scope_of(desired, "lake"))
-        return make_plan(desired, {"lake": snapshot}, {"lake": self.site.capabilities}, PlanOptions(**options))
+        catalog = catalog or self.site.open()
+        snapshots = {"lake": observe(catalog, scope_of(desired, "lake"))}
+
+        def made() -> Plan:
+            return make_plan(desired, snapshots, {"lake": self.site.capabilities}, PlanOptions(**options))
+
+        plan = made()
+        asked = value_checks(plan.steps, snapshots)
+        if asked:
+            snapshots = with_findings(asked, snapshots, {"lake": catalog})
+            plan = made()
+        return plan
 
     def apply(self, plan: Plan, catalog: Catalog | None = None, **how: Any) -> Report:
         how.setdefault("sleep", lambda seconds: None)

@@ -6,6 +6,7 @@ nothing was written at all).
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -14,6 +15,7 @@ import pyarrow as pa
 
 Ident = tuple[str, ...]
 OWNER = "reconciler.owner"
+INDEXES = "reconciler.indexes"
 INDEX_TYPES = {"fts": "inverted", "labellist": "label_list"}
 
 
@@ -32,7 +34,14 @@ class TableView:
 
     def comparable(self) -> tuple[object, ...]:
         fields = sorted((describe(f) for f in self.schema), key=str) if self.schema is not None else None
-        return self.properties, self.owner, fields, self.config, self.indexes, self.notes, self.rows
+        return self.properties, self.owner, fields, self.config, self.indexes, self._definitions(), self.rows
+
+    def _definitions(self) -> dict[str, object]:
+        """Our notes. Two runs that end alike have built their indexes each for itself. What is recorded about an index
+        that is not there says nothing: a run that ends right after a drop leaves it."""
+        record = json.loads(self.notes.get(INDEXES, "{}"))
+        live = {name: {**e, "segments": len(e["segments"]) > 0} for name, e in record.items() if name in self.indexes}
+        return {**self.notes, INDEXES: live} if record else {**self.notes}
 
 
 @dataclass(frozen=True)
@@ -102,6 +111,9 @@ class Outsider(Protocol):
 
     def mark_data(self, ident: Ident, owner: str) -> None:
         """As somebody's reconciler does that knows the data by another catalog."""
+
+    def move(self, ident: Ident, other: Ident) -> None:
+        """Points the entry of a table at the data of another one, and leaves its properties as they are."""
 
     def set_properties(self, kind: str, ident: Ident, values: Changes) -> None:
         """Where the backend has a place for them: over whatever is there."""

@@ -138,6 +138,19 @@ class DirOutsider:
     def mark_data(self, ident: Ident, owner: str) -> None:
         self.open(ident).update_metadata({"reconciler.owner": owner})
 
+    def move(self, ident: Ident, other: Ident) -> None:
+        """A root table is its folder: that becomes a link, as somebody does who moves data to another disk."""
+        if self.listing and len(ident) == 1:
+            assert isinstance(self.files, LocalFiles)
+            folder = self.files.path / self.folder(ident)
+            folder.rename(self.files.path / f"was-{folder.name}.old")
+            folder.symlink_to(self.files.path / self.folder(other))
+            return
+        manifest = self._manifest()
+        (row,) = [r for r in manifest.to_table().to_pylist() if r["object_id"] == "$".join(ident)]
+        table = pa.Table.from_pylist([{**row, "location": self.folder(other)}], schema=manifest.schema)
+        manifest.merge_insert("object_id").when_matched_update_all().execute(table)
+
     def set_properties(self, kind: str, ident: Ident, values: Changes) -> None:
         manifest = self._manifest()
         rows = manifest.to_table().to_pylist()

@@ -96,6 +96,13 @@ class GlueOutsider(ServiceOutsider):
         new["Parameters"] = changed(new["Parameters"], values)
         self.glue.update_table(DatabaseName=ident[0], TableInput=new, **self.account)
 
+    def point(self, ident: Ident, location: str) -> None:
+        live = self.glue.get_table(DatabaseName=ident[0], Name=ident[1], **self.account)["Table"]
+        known = self.glue.meta.service_model.shape_for("TableInput").members
+        new = {k: v for k, v in live.items() if k in known}
+        new["StorageDescriptor"]["Location"] = location
+        self.glue.update_table(DatabaseName=ident[0], TableInput=new, **self.account)
+
     def foreign_table(self, ident: Ident) -> None:
         new = {"Name": ident[1], "TableType": "VIRTUAL_VIEW", "ViewOriginalText": "select 1"}
         self.glue.create_table(DatabaseName=ident[0], TableInput=new, **self.account)

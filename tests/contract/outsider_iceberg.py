@@ -66,6 +66,9 @@ class IcebergOutsider(ServiceOutsider):
         updates += [{"action": "remove-properties", "removals": gone}] if gone else []
         self._ask("POST", self._table(ident), json={"requirements": [], "updates": updates})
 
+    def point(self, ident: Ident, location: str) -> None:
+        self.set_properties("Table", ident, {"lance.location": location})
+
     def foreign_table(self, ident: Ident) -> None:
         self._create(ident, {"properties": {"made-by": "somebody else"}})
 

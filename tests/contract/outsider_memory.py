@@ -50,6 +50,10 @@ class MemoryOutsider:
         assert isinstance(state.dataset, DatasetState)
         self.world.tables[ident] = Present(replace(state, dataset=replace(state.dataset, owner=owner)))
 
+    def move(self, ident: Ident, other: Ident) -> None:
+        state, target = self._table(ident), self._table(other)
+        self.world.tables[ident] = Present(replace(state, location=target.location, dataset=target.dataset))
+
     def set_properties(self, kind: str, ident: Ident, values: Changes) -> None:
         where = self.world.namespaces if kind == "Namespace" else self.world.tables
         found = where[ident]

@@ -88,6 +88,14 @@ class RestOutsider(ServiceOutsider):
         table = pa.Table.from_pylist([row], schema=manifest.schema)
         manifest.merge_insert("object_id").when_matched_update_all().execute(table)
 
+    def move(self, ident: Ident, other: Ident) -> None:
+        """As with properties: in the server's own table of contents, where locations are relative."""
+        manifest = lance.dataset(str(self.root / "__manifest"))
+        rows = {r["object_id"]: r for r in manifest.to_table().to_pylist()}
+        row = {**rows["$".join(ident)], "location": rows["$".join(other)]["location"]}
+        table = pa.Table.from_pylist([row], schema=manifest.schema)
+        manifest.merge_insert("object_id").when_matched_update_all().execute(table)
+
     def _below(self, ident: Ident) -> list[Ident]:
         names = self.client.list_namespaces(ln.ListNamespacesRequest(id=list(ident))).namespaces
         children = [(*ident, n) for n in sorted(names) if (*ident, n) != (INVENTORY,)]
@@ -103,6 +111,8 @@ class RestOutsider(ServiceOutsider):
             for name in sorted(self.client.list_namespaces(ln.ListNamespacesRequest(id=[INVENTORY, digit])).namespaces):
                 answer = self.client.describe_namespace(ln.DescribeNamespaceRequest(id=[INVENTORY, digit, name]))
                 noted = answer.properties or {}
+                if "reconciler.kind" not in noted:
+                    continue  # the record of a lease
                 found[noted["reconciler.kind"], tuple(json.loads(noted["reconciler.id"]))] = noted
         return found
 

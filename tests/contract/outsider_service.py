@@ -64,6 +64,13 @@ class ServiceOutsider:
         """The entry of a Lance table; the data is there already, or never will be."""
         raise NotImplementedError
 
+    def point(self, ident: Ident, location: str) -> None:
+        """The entry gets another location, and keeps all else."""
+        raise NotImplementedError
+
+    def move(self, ident: Ident, other: Ident) -> None:
+        self.point(ident, str(self.place(other)))
+
     def set_properties(self, kind: str, ident: Ident, values: Changes) -> None:
         raise NotImplementedError
 

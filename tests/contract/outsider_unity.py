@@ -91,6 +91,12 @@ class UnityOutsider(ServiceOutsider):
         self.call("DELETE", f"/tables/{'.'.join(ident)}")
         self._put(ident, entry.location, changed(entry.properties, values), entry.raw["columns"])
 
+    def point(self, ident: Ident, location: str) -> None:
+        entry = self.entries()[ident]
+        assert isinstance(entry.raw, dict)
+        self.call("DELETE", f"/tables/{'.'.join(ident)}")
+        self._put(ident, location, entry.properties, entry.raw["columns"])
+
     def foreign_table(self, ident: Ident) -> None:
         body = {"name": ident[2], "catalog_name": ident[0], "schema_name": ident[1], "table_type": "EXTERNAL",
                 "data_source_format": "PARQUET", "storage_location": str(self._new_place()), "columns": []}  # fmt: skip

@@ -30,7 +30,11 @@ def before(lake: Lake) -> list[Doc]:
             BASE,
             config={"k": "1", "gone": "x"},
             schemaMetadata={"s": "1"},
-            indexes=[{"column": "id", "type": "btree"}, {"column": "name", "type": "bitmap"}],
+            indexes=[
+                {"column": "id", "type": "btree"},
+                {"column": "name", "type": "bitmap"},
+                {"column": "place.y", "type": "zonemap"},
+            ],
             **lake.with_properties(colour="red", size="l"),
         ),
         table(lake.t("leaving"), {"id": "int64"}),

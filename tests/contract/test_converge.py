@@ -24,7 +24,9 @@ def test_every_kind_of_step_is_in_the_scenario(day: Day) -> None:
     plan = day.plan()
     assert held_back(plan) == []
     expected = {"declare_table", "create_dataset", "create_index", "update_table", "adopt", "add_columns",
-                "alter_columns", "drop_columns", "drop_index", "deregister_table"}  # fmt: skip
+                "alter_columns", "drop_columns", "replace_index", "drop_index", "deregister_table"}  # fmt: skip
+    if day.lake.backend.rows:
+        expected |= {"refresh_index"}
     if day.lake.has_namespaces:
         expected |= {"drop_namespace"}
         expected |= {"rename_table"} if day.lake.renames_tables else set()

@@ -13,8 +13,9 @@ import pytest
 
 from contract.backends import V1, V2, Backend, LocalDir
 from contract.lake import US, Lake, held_back, namespace, steps, table
-from contract.outsider_dir import DirOutsider
+from contract.outsider_dir import DirOutsider, LocalFiles
 from contract.sample import FOREIGN, FOREIGN_ROWS
+from reconciler.core.planner import PlanError
 
 COLUMNS = {"id": "int64"}
 
@@ -209,3 +210,67 @@ def test_the_foreign_rows_of_the_manifest_are_carried_along(tmp_path: Path) -> N
     assert {i: r for i, r in peer(lake)._rows().items() if i[0] == "their"} == before
     peer(lake).client.create_namespace(ln.CreateNamespaceRequest(id=["their", "more"]))
     assert peer(lake).listed() == ({("their",), ("their", "more"), ("n",)}, {("their", "t")})
+
+
+def _dataset(where: Path) -> dict[str, str]:
+    lance.write_dataset(pa.table({"id": [1, 2]}), str(where))
+    return LocalFiles(where).all()
+
+
+@pytest.mark.parametrize("layout", [{}, V2], ids=["default", "v2"])
+def test_a_folder_is_registered_only_where_no_other_data_is(tmp_path: Path, layout: dict[str, str]) -> None:
+    """`location` names a dataset below the root: never inside or around a table or one that is a table already."""
+    lake = make(tmp_path, layout, ("n",))
+    lake.reach([*lake.home(), table(lake.t("live"), COLUMNS)])
+    live = root(lake) / peer(lake).folder(lake.t("live"))
+    before = LocalFiles(live).all()
+    _dataset(live / "data" / "inner")
+    _dataset(root(lake) / "loose" / "a")
+    _dataset(root(lake) / "loose" / "a" / "x" / "b")
+    (root(lake) / "link").symlink_to(live)
+    verdicts = {
+        f"{live.name}/data/inner": "location_conflict",
+        f"./{lake.folder.name}/../{live.name}/data/inner": "location_conflict",
+        "loose/a/x/b": "location_conflict",
+        "loose/a": None,
+        "link": "P104",
+        f"link/../{live.name}": "P104",
+        f"{root(lake)}/./{live.name}/": "P104",
+    }
+    for location, word in verdicts.items():
+        docs = [*lake.home(), table(lake.t("live"), COLUMNS), table(lake.t("new"), COLUMNS, location=location)]
+        if word == "P104":
+            with pytest.raises(PlanError) as refused:
+                lake.plan(docs, adopt=True)
+            assert refused.value.diagnostics[0].code == word, location
+            continue
+        plan = lake.plan(docs, adopt=True)
+        (first, *_) = [s for s in plan.steps if s.change.ident == lake.t("new")]
+        assert first.blocked_by == word, (location, first.reason)
+        if word is not None:
+            lake.unchanged_by(lambda plan=plan: lake.apply(plan))
+    assert {p: d for p, d in LocalFiles(live).all().items() if not p.startswith("data/inner/")} == before
+
+
+@EVERY
+def test_nothing_is_made_in_a_root_inside_a_dataset(tmp_path: Path, layout: dict[str, str]) -> None:
+    """A path that goes one folder too deep: `path: ./lake/images.lance`."""
+    before = _dataset(tmp_path / "lake")
+    lake = make(tmp_path, layout)
+    plan = lake.plan([table(("t",), COLUMNS)])
+    assert {s.blocked_by for s in plan.steps} == {"location_conflict"}
+    assert str(tmp_path / "lake") in plan.steps[0].reason
+    lake.unchanged_by(lambda: lake.apply(plan))
+    assert LocalFiles(tmp_path / "lake").all() == before
+
+
+def test_a_link_in_the_place_of_a_table(tmp_path: Path) -> None:
+    """Two declared root tables, one a link to the other: neither gets a step."""
+    lake = make(tmp_path)
+    lake.reach([table(("a",), COLUMNS)])
+    (root(lake) / "b.lance").symlink_to(root(lake) / "a.lance")
+    wide = {"id": "int64", "more": "string"}
+    plan = lake.plan([table(("a",), wide), table(("b",), COLUMNS)], adopt=True)
+    assert {s.blocked_by for s in plan.steps} == {"location_conflict"}
+    lake.unchanged_by(lambda: lake.apply(plan))
+    assert [s.verdict for s in lake.plan([table(("a",), wide)]).steps] == ["allowed"]

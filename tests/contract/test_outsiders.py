@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import pytest
 
 from contract import scenario
 from contract.faults import Unlucky
-from contract.lake import Lake, held_back, namespace, steps, table
+from contract.lake import Lake, cut, held_back, namespace, steps, table
 from contract.sample import FOREIGN, FOREIGN_ROWS
 from contract.scenario import Day
 from reconciler.model.change import Change as AnyChange
 from reconciler.model.errors import CatalogError
+from reconciler.model.plan_json import plan_from_json, plan_to_json
 
 COLUMNS = {"id": "int64"}
 
@@ -82,6 +84,30 @@ def test_a_change_since_the_plan_makes_it_stale(day: Day, change: Change) -> Non
     assert report.outcome == "stale"
     assert {s.status for s in report.steps} == {"not_run"}
     assert "Make a new plan" in report.message
+    found = {(s.key.ident, d.field): (d.before, d.after) for s in report.stale for d in s.differences}
+    lake = day.lake
+    if change is _taken:
+        expected: dict[tuple[tuple[str, ...], str], tuple[object, object]] = {
+            (lake.t("fresh"), "state"): ("absent", "present")
+        }
+    elif change is _properties and lake.at and lake.changes_namespaces:
+        expected = {(lake.at, "properties.theirs"): (None, "1")}
+    else:
+        expected = {(lake.t("orders"), "config.theirs"): (None, "1")}
+    assert found == expected
+
+
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_what_the_plan_did_itself_is_no_change_of_a_stale_plan(lake: Lake, count: int) -> None:
+    """A run that was cut after `count` steps on the table, then somebody else, then the same plan again."""
+    lake.reach([*lake.home(), table(lake.t("t"), COLUMNS, config={"k": "1"})])
+    docs = [*lake.home(), table(lake.t("t"), {**COLUMNS, "more": "string"}, config={"k": "2"})]
+    plan = plan_from_json(json.loads(json.dumps(plan_to_json(lake.plan(docs)))))
+    lake.apply(cut(plan, count))
+    lake.outsider.set_config(lake.t("t"), {"theirs": "1"})
+    report = lake.unchanged_by(lambda: lake.apply(plan))
+    (stale,) = report.stale
+    assert [(d.field, d.before, d.after) for d in stale.differences] == [("config.theirs", None, "1")]
 
 
 def test_new_rows_do_not_make_a_plan_stale(day: Day) -> None:
@@ -97,7 +123,9 @@ def test_an_object_that_vanished_makes_a_plan_stale(lake: Lake) -> None:
     plan = lake.plan([*lake.home(), table(lake.t("t"), {**COLUMNS, "more": "string"})])
     gone = lake.plan([*lake.home(), table(lake.t("t"), state="absent")])
     lake.apply(gone)
-    assert lake.unchanged_by(lambda: lake.apply(plan)).outcome == "stale"
+    report = lake.unchanged_by(lambda: lake.apply(plan))
+    assert report.outcome == "stale"
+    assert [(d.field, d.before) for s in report.stale for d in s.differences] == [("state", "present")]
 
 
 def test_a_namespace_that_was_filled_meanwhile_is_not_dropped(lake: Lake) -> None:

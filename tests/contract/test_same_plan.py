@@ -141,7 +141,7 @@ def test_changes_differ_only_in_what_a_catalog_cannot_do(lakes: dict[str, Lake])
     wanted = set(lines(plans["dir"], lakes["dir"]))
     kinds = {kind for kind, _ in wanted}
     assert kinds >= {"UpdateNamespace", "RenameNamespace", "DropNamespace", "UpdateTable", "UpdateDataset"}
-    assert kinds >= {"RenameTable", "DeregisterTable", "DeclareTable", "CreateDataset", "AddColumns", "DropIndex"}
+    assert kinds >= {"RenameTable", "DeregisterTable", "DeclareTable", "CreateDataset", "AddColumns", "ReplaceIndex"}
     for type_, plan in plans.items():
         lake = lakes[type_]
         assert set(lines(plan, lake)) == wanted, type_

@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.core.maintenance import CLAIMED, NOT_DECLARED, decide, due_indexes, due_tags, due_versions
+from reconciler.model.coverage import Limit
 from reconciler.model.maintenance import Cleanup, Compact, Facts, Fragment, Indexes, Maintenance
 
 NOW, DAY = 1_800_000_000.0, 86_400
-ALL = Maintenance(Compact(100, 3, 10.0), Indexes(50), Cleanup(14 * DAY))
+ALL = Maintenance(Compact(100, 3, 10.0), Indexes(Limit(50)), Cleanup(14 * DAY))
 OURS = "reconciler-0123456789ab-s1"
 
 
@@ -70,6 +71,31 @@ def test_a_data_step_holds_the_whole_table() -> None:
 def test_what_is_not_declared_is_not_done() -> None:
     facts = Facts(9, fragments((1, 1)), ((0,),), {"a": 10**6}, versions(90, 80, 70))
     assert told(facts, Maintenance()) == [(False, NOT_DECLARED)] * 3
+
+
+def test_an_index_that_covers_nothing_is_always_due() -> None:
+    facts = Facts(1, fragments((40, 0)), unindexed={"a": 40, "b": 39, "c": 0})
+    assert told(facts)[1] == (True, "a covers none of 40 rows")
+    assert due_indexes(ALL, replace(facts, untrained=frozenset({"a"})), False) == []
+    why = "no index lacks more than 40 rows, up to 50 are left; there are too few vectors to train a"
+    assert told(replace(facts, untrained=frozenset({"a"})))[1] == (False, why)
+
+
+def test_what_the_plan_leaves_to_maintain_needs_no_word_in_the_table() -> None:
+    unasked = Maintenance(uncovered=Indexes(Limit(20, percent=True), frozenset({"a", "b"})))
+    facts = Facts(1, fragments((100, 0)), unindexed={"a": 21, "b": 20, "theirs": 100})
+    assert told(facts, unasked)[1] == (True, "a lacks 21 rows, up to 20% are left")
+    assert told(replace(facts, unindexed={"a": 20}), unasked)[1] == (False, NOT_DECLARED)
+    assert told(replace(facts, unindexed={"b": 100}), unasked)[1] == (True, "b lacks 100 rows, up to 20% are left")
+
+
+def test_an_index_that_loses_rows_by_a_compaction_is_refreshed_with_it() -> None:
+    zones = frozenset({"zones"})
+    joined = Facts(
+        1, fragments((10, 0), (10, 0), (10, 0)), ((0, 1, 2),), unindexed={"zones": 0, "id": 0}, forgetful=zones
+    )
+    assert told(joined)[1] == (True, "zones loses rows by the compaction")
+    assert told(replace(joined, groups=()))[1] == (False, "no index lacks a row")
 
 
 def test_a_version_is_as_old_as_what_replaced_it() -> None:
@@ -134,7 +160,9 @@ def test_decisions_follow_the_thresholds(
     made = fragments(*[(count, min(count, deleted)) for count, deleted in rows])
     group = tuple(f.ident for f in made if data.draw(st.booleans()))
     facts = Facts(1, made, (group,) if group else (), unindexed)
-    want = Maintenance(Compact(data.draw(st.integers(1, 300)), 2, 100.0), Indexes(data.draw(st.integers(0, 200))))
+    want = Maintenance(
+        Compact(data.draw(st.integers(1, 300)), 2, 100.0), Indexes(Limit(data.draw(st.integers(0, 200))))
+    )
     compact, indexes, _ = decide(want, facts, NOW)
     assert want.compact
     assert want.indexes
@@ -143,7 +171,7 @@ def test_decisions_follow_the_thresholds(
     assert decide(replace(want, compact=replace(want.compact, min_small=small + 1)), facts, NOW)[0].run is False
     assert (
         indexes.run
-        is bool(due_indexes(want.indexes, facts))
-        is any(n > want.indexes.max_unindexed for n in unindexed.values())
+        is bool(due_indexes(want, facts, compact.run))
+        is any(n > want.indexes.max_unindexed.amount or 0 < n == facts.rows for n in unindexed.values())
     )
     assert decide(want, facts, NOW) == decide(want, facts, NOW), "nothing but the figures counts"

@@ -14,7 +14,7 @@ from reconciler.core.simulate import World
 from reconciler.engine.observe import observe
 from reconciler.model.arrow import Field, parse_type
 from reconciler.model.change import MaterializeTable
-from reconciler.model.data import DataRecord, DataSpec, SourceState
+from reconciler.model.data import DataRecord, DataSpec, ExternalRows, SourceState
 from reconciler.model.desired import CatalogSpec, Desired, DesiredTable, Management
 from reconciler.model.diagnostic import Source
 from reconciler.model.observed import Present, Snapshot
@@ -128,6 +128,79 @@ def test_rows_of_unknown_origin_are_replaced_only_when_allowed() -> None:
     assert change(allowed).replace
 
 
+ADDED = ExternalRows("version 7 (Append, not by this tool) added 4 rows", 7, changed=False)
+GONE = ExternalRows("version 7 (Overwrite, not by this tool) replaced all rows", 7, gone=True)
+UNTOLD = ExternalRows("no history", 7, seen=False)
+MORE = SourceState("sha256:abc", {**FILES, "path-c": "stamp-c"}, {**NAMES, "path-c": "c.parquet"}, "3 files")
+APPEND, REPLACE = "append", "replace-if-changed"
+
+
+def over(mode: str, external: ExternalRows, source: SourceState = SOURCE, allow: str = "") -> Plan:
+    options = replace(READY, allow=frozenset(allow.split()))
+    return planned(mode, replace(LOADED, external=external), source, options, empty=False)
+
+
+@pytest.mark.parametrize("source", [SOURCE, MORE])
+@pytest.mark.parametrize(
+    ("mode", "external", "word"),
+    [
+        (APPEND, ADDED, "mix_rows"), (APPEND, GONE, "purge_data"), (REPLACE, ADDED, "purge_data"),
+        (REPLACE, GONE, "purge_data"),
+    ],
+)  # fmt: skip
+def test_what_others_did_to_the_rows_is_told_also_when_nothing_else_is_to_do(
+    mode: str, external: ExternalRows, word: str, source: SourceState
+) -> None:
+    step = held(over(mode, external, source))
+    assert (step.blocked_by, step.risk) == (f"allow:{word}", "destructive")
+    assert step.reason.startswith(f"needs `{word}`: ")
+    assert external.reason in step.reason
+    assert ("the rows of 2 files are no longer there" in step.reason) == external.gone
+    assert plan_from_json(plan_to_json(over(mode, external, source))) == over(mode, external, source)
+
+
+@pytest.mark.parametrize("external", [ADDED, GONE])
+def test_a_word_leaves_their_rows_beside_the_new_ones(external: ExternalRows) -> None:
+    assert fill(over(APPEND, external, allow="mix_rows")) is None
+    added = change(over(APPEND, external, MORE, "mix_rows purge_data"))
+    assert (added.replace, added.mixes, added.purges, added.files) == (False, True, None, {"path-c": "stamp-c"})
+    assert held(over(REPLACE, external, MORE, "mix_rows")).blocked_by == "allow:purge_data"
+
+
+@pytest.mark.parametrize("mode", [APPEND, REPLACE])
+@pytest.mark.parametrize("external", [ADDED, GONE])
+@pytest.mark.parametrize("source", [SOURCE, MORE])
+def test_a_word_replaces_what_the_plan_saw(mode: str, external: ExternalRows, source: SourceState) -> None:
+    made = over(mode, external, source, "purge_data")
+    again = change(made)
+    assert (again.replace, again.mixes, again.purges, again.files) == (True, False, 7, source.files)
+    assert plan_from_json(plan_to_json(made)) == made
+    step = fill(made)
+    assert step is not None
+    assert step.expect.fingerprint not in (None, "")
+    assert step.risk == "destructive"
+
+
+def test_rows_that_could_not_be_written_again_are_not_replaced() -> None:
+    less = SourceState("sha256:a", {"path-a": "stamp-a"}, NAMES, "1 file")
+    step = held(over(APPEND, ADDED, less, "purge_data"))
+    assert step.blocked_by == "data_unaccounted"
+    assert "no longer has 1 file" in step.reason
+    assert change(over(APPEND, GONE, less, "purge_data")).files == less.files, "they are gone already"
+
+
+def test_without_proof_only_what_is_new_is_blocked() -> None:
+    for mode, word in ((APPEND, "mix_rows"), (REPLACE, "purge_data")):
+        assert fill(over(mode, UNTOLD)) is None
+        assert held(over(mode, UNTOLD, MORE)).blocked_by == f"allow:{word}"
+        assert change(over(mode, UNTOLD, MORE, word))
+
+
+@pytest.mark.parametrize("external", [ADDED, GONE, UNTOLD])
+def test_a_table_that_is_filled_once_stays_so(external: ExternalRows) -> None:
+    assert fill(over("once", external, MORE)) is None
+
+
 @pytest.mark.parametrize("mode", ["once", "append", "replace-if-changed"])
 def test_a_lost_ledger_holds_everything_back(mode: str) -> None:
     step = held(planned(mode, DataRecord("", lost=True)))
@@ -162,7 +235,7 @@ def test_columns_come_first() -> None:
     assert [s.action for s in plan.steps] == ["add_columns", "materialize_table"]
     narrower = (Field("id", parse_type("int64")), Field("text", parse_type("int64")))
     waiting = planned("once", fields=narrower, options=PlanOptions(data_plane=None), indexes=())
-    assert [s.action for s in waiting.steps] == ["rewrite_columns", "materialize_table"]
+    assert [s.action for s in waiting.steps] == ["alter_columns", "materialize_table"]
 
 
 def test_without_spark_it_is_shown_and_does_not_run() -> None:

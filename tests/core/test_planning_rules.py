@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 import pytest
 
@@ -15,14 +16,25 @@ from reconciler.core.planner import make_plan, scope_of
 from reconciler.core.world import World
 from reconciler.engine.observe import observe
 from reconciler.model.arrow import Field, Struct, parse_type
-from reconciler.model.change import AddColumns, Change, RenameNamespace, RenameTable, RewriteColumns
+from reconciler.model.change import (
+    AddColumns,
+    AlterColumns,
+    BackfillColumns,
+    Change,
+    CreateIndex,
+    DeclareTable,
+    RenameNamespace,
+    RenameTable,
+    RewriteColumns,
+)
 from reconciler.model.desired import CatalogSpec, Desired, DesiredNamespace, DesiredTable, Management
 from reconciler.model.diagnostic import Source
 from reconciler.model.errors import Code
 from reconciler.model.ident import Ident
-from reconciler.model.observed import Gap, Present, Snapshot, Unreadable
-from reconciler.model.plan import TWO_APPLIES, Plan, Step
+from reconciler.model.observed import Gap, Present, Snapshot, Unreadable, Unsupported
+from reconciler.model.plan import LOCATION_CONFLICT, TWO_APPLIES, Plan, Step
 from reconciler.model.state import DatasetState, Index, Marks, NamespaceState, TableState
+from reconciler.model.values import ValueCheck, ValueFinding
 
 US = Marks("us")
 HERE = Source("here.yaml")
@@ -44,7 +56,7 @@ def table(*ident: str, fields: tuple[Field, ...] = ID, **more: object) -> Desire
 
 
 def live_table(*ident: str, fields: tuple[Field, ...] = ID, owner: str | None = "us", **more: object) -> Present:
-    dataset = DatasetState(fields, owner=owner, **more)  # type: ignore[arg-type]
+    dataset = DatasetState(fields, owner=owner, **{"empty": False, **more})  # type: ignore[arg-type]
     return Present(TableState(place(ident), {}, Marks(owner), dataset))
 
 
@@ -54,6 +66,7 @@ def plan(
     options: PlanOptions = PlanOptions(),  # noqa: B008
     gaps: tuple[Gap, ...] = (),
     ignore: tuple[str, ...] = (),
+    values: Mapping[tuple[Ident, ValueCheck], ValueFinding] = MappingProxyType({}),
 ) -> Plan:
     things = list(wanted)
     desired = Desired(
@@ -64,11 +77,12 @@ def plan(
     tables = {i: f for i, f in live.items() if isinstance(f, Present) and isinstance(f.state, TableState)}
     spaces = {i: f for i, f in live.items() if i not in tables}
     catalog = MemoryCatalog(World(Snapshot(spaces, tables), place), gaps=gaps)
-    snapshot = observe(catalog, scope_of(desired, "lake"))
+    snapshot = replace(observe(catalog, scope_of(desired, "lake")), values=values)
     return make_plan(desired, {"lake": snapshot}, {"lake": MemoryCapabilities()}, options)
 
 
 SPACE = Present(NamespaceState({}, US))
+T: dict[Ident, Present | Unreadable] = {("a", "t"): live_table("a", "t")}
 PRUNE = PlanOptions(prune=True)
 
 
@@ -214,6 +228,53 @@ def test_a_namespace_does_not_take_along_what_is_ignored_or_still_declared() -> 
     assert only(declared, RenameNamespace).blocked_by == "rename_conflict"
 
 
+def test_what_takes_the_old_name_of_a_namespace_needs_the_rename() -> None:
+    result = plan([ns("a"), ns("b", renamed_from=("a", "x")), table("a", "x")], {("a",): SPACE, ("a", "x"): SPACE})
+    rename, declare = only(result, RenameNamespace), only(result, DeclareTable)
+    assert declare.needs == (rename.id,)
+
+
+def test_an_index_needs_new_columns_only_if_it_is_on_one_of_them() -> None:
+    """A backfill waits for casts, which can fail: an index of another column does not."""
+    new = replace(columns(new="int64")[0], default="0")
+    indexes = (Index("id_idx", "id", "btree"), Index("new_idx", "new", "btree"))
+    wanted = [ns("a"), table("a", "t", fields=(*ID, new), indexes=indexes)]
+    result = plan(wanted, {("a",): SPACE, **T}, PlanOptions(data_plane=None))
+    backfill = only(result, BackfillColumns)
+    needs = {s.change.index.column: s.needs for s in result.steps if isinstance(s.change, CreateIndex)}
+    assert backfill.id in needs["new"]
+    assert backfill.id not in needs["id"]
+
+
+def test_data_that_cannot_be_taken_over_is_not_changed() -> None:
+    """The entry is ours, the data is not: without the adopt there is no other step."""
+    live = live_table("a", "t", owner=None)
+    live = replace(live, state=replace(live.state, marks=US))
+    the_catalog = MemoryCatalog(World(Snapshot({("a",): SPACE}, {("a", "t"): live}), place))
+    desired = Desired(
+        {"lake": CatalogSpec("lake", "memory", {}, Management("us"), HERE)},
+        {"lake": {("a",): ns("a")}},
+        {"lake": {("a", "t"): table("a", "t", fields=(*ID, *columns(more="int64")))}},
+    )
+    snapshot = replace(
+        observe(the_catalog, scope_of(desired, "lake")), unsupported=(Unsupported((), "AdoptTable", "not here"),)
+    )
+    result = make_plan(desired, {"lake": snapshot}, {"lake": MemoryCapabilities()}, PlanOptions(adopt=True))
+    assert {s.verdict for s in result.steps} == {"unsupported"}
+
+
+@pytest.mark.parametrize("owner", [None, "us"])
+def test_data_inside_another_table_is_not_taken_over(owner: str | None) -> None:
+    """Whoever the entry belongs to: cleaning up the outer table would delete what is inside it."""
+    inner = live_table("a", "t", owner=None)
+    inner = Present(replace(inner.state, location=f"{place(('a', 'u'))}/data/inner", marks=Marks(owner)))
+    live = {("a",): SPACE, ("a", "t"): inner, ("a", "u"): live_table("a", "u", owner="them")}
+    result = plan([ns("a"), table("a", "t", fields=columns(id="int64", more="int64"))], live, PlanOptions(adopt=True))
+    assert steps(result) == []
+    assert {s.blocked_by for s in result.steps} == {LOCATION_CONFLICT}
+    assert "is inside table a.u" in result.steps[0].reason
+
+
 def test_a_namespace_is_not_moved_into_itself() -> None:
     result = plan([ns("a", "b", renamed_from=("a",))], {("a",): SPACE})
     assert only(result, RenameNamespace).blocked_by == "rename_conflict"
@@ -306,7 +367,10 @@ def test_a_cast_that_cannot_be_done_does_not_cost_us_our_index() -> None:
     result = on_table(want, live)
     assert steps(result) == []
     allowed = on_table(replace(want, allow=("drop_index",)), live)
-    assert [a for a, _ in steps(allowed)] == ["drop_index", "drop_index", "alter_columns", "create_index"]
+    assert [a for a, _ in steps(allowed)] == ["alter_columns", "create_index"]
+    cast = allowed.steps[0]
+    assert isinstance(cast.change, AlterColumns)
+    assert (cast.change.loses, cast.risk) == (("mine", "theirs"), "destructive")
 
 
 def test_an_index_whose_drop_is_held_back_is_still_ours_afterwards() -> None:

@@ -13,16 +13,14 @@ def test_what_differs_in_the_record() -> None:
     after = ("config:z", "index:keep", "schema:s")
     told = "config z, schema metadata s, index keep are declared now; "
     told += "config y, column a.b comment, index id_idx are no longer ours"
-    assert record_reason(before, after, ("me", "me"), []) == RECORD + told
-    assert record_reason(before, before, (None, "me"), []) == RECORD + "its data has no owner yet"
-    assert record_reason((), (), ("you", "me"), ["i"]) == (
-        RECORD + "the definition of index i is not noted; the owner in its data is you"
-    )
-    assert record_reason(("later:thing",), (), ("me", "me"), []) == RECORD.removesuffix(": ")
+    assert record_reason(before, after, ("me", "me")) == RECORD + told
+    assert record_reason(before, before, (None, "me")) == RECORD + "its data has no owner yet"
+    assert record_reason((), (), ("you", "me")) == RECORD + "the owner in its data is you"
+    assert record_reason(("later:thing",), (), ("me", "me")) == RECORD.removesuffix(": ")
 
 
 def test_it_is_bounded() -> None:
-    reason = record_reason([f"config:{n:04}" for n in range(1000)], (), ("me", "me"), [])
+    reason = record_reason([f"config:{n:04}" for n in range(1000)], (), ("me", "me"))
     assert reason == RECORD + "config 0000, config 0001, config 0002, config 0003 and 996 more are no longer ours"
 
 

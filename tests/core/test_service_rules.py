@@ -12,7 +12,7 @@ from reconciler.core.errors import InternalError
 from reconciler.core.fingerprint import fingerprint
 from reconciler.core.options import PlanOptions
 from reconciler.core.plan_catalog import CatalogPlan, plan_catalog
-from reconciler.core.uris import place_of
+from reconciler.core.uris import canonical_location, contains, folders_above, store_endpoints
 from reconciler.manifest.emit import export
 from reconciler.model.arrow import Field, parse_type
 from reconciler.model.change import (
@@ -185,16 +185,68 @@ def test_two_new_tables_do_not_share_a_place() -> None:
         ("file:///lake/a%20b", "/lake/a b"),
         ("file:/lake/x/../t", "/lake/t"),
         ("/lake/t/", "/lake/t"),
+        ("/lake//x/.././t/.", "/lake/t"),
+        ("FILE://localhost/lake/t", "/lake/t"),
+        ("file:////lake/t", "/lake/t"),
+        ("file:///lake/%2e%2e/t", "/t"),
+        ("/../lake/t", "/lake/t"),
+        ("S3://Lake/x//../t", "s3://lake/t"),
+        ("s3://lake/../t", "s3://lake/t"),
+        ("s3://lake/a%20b", "s3://lake/a b"),
+        ("gcs://lake/t", "gs://lake/t"),
+        ("abfs://c@a/t", "abfss://c@a/t"),
+        ("s3://lake/", "s3://lake"),
+        ("s3://lake/t?v=1", "s3://lake/t"),
+        ("s3://lake/t/?v=1#x", "s3://lake/t"),
+        ("s3://lake/t#/x", "s3://lake/t"),
+        ("s3://lake:443/t", "s3://lake/t"),
+        (" s3://lake/t\t\n", "s3://lake/t"),
+        ("s3://lake/x\t/../t", "s3://lake/t"),
+        ("s3+ddb://lake/t?ddbTableName=x", "s3://lake/t"),
+        ("file-object-store:///lake/t", "/lake/t"),
+        ("FILE+uring:///lake/x/../t", "/lake/t"),
         ("/", "/"),
     ],
 )
 def test_one_place_has_one_text(one: str, other: str) -> None:
-    assert place_of(one) == place_of(other)
+    assert canonical_location(one) == canonical_location(other)
 
 
 def test_places_that_differ_have_different_texts() -> None:
-    texts = ["s3://lake/t", "s3://lake/T", "gs://lake/t", "/lake/t", "lake/t", "s3://lake"]
-    assert len({place_of(t) for t in texts}) == len(texts)
+    texts = ["s3://lake/t", "s3://lake/T", "gs://lake/t", "/lake/t", "lake/t", "./lake/t", "../lake/t", "s3://lake"]
+    texts += ["s3://lake/t2", "s3://t/lake", "/lake/a%20b", "/lake/a b", "s3://lake/a%2520b", "s3://lake/a%20b"]
+    texts += [
+        "s3://lake/t%3Fv",
+        "s3://lake/t%23v",
+        "/lake/t?v",
+        "/lake/t#v",
+        "/lake/t ",
+        "file:///lake/t%3f",
+        "filer:///t",
+    ]
+    assert len({canonical_location(t) for t in texts}) == len(texts)
+
+
+def test_one_endpoint_has_one_text() -> None:
+    texts = ("http://Minio:9000", "http://minio:9000/")
+    one, other = (store_endpoints({"storage.endpoint": text, "storage.region": "x"}) for text in texts)
+    assert one == other == ("http://minio:9000",)
+
+
+@pytest.mark.parametrize(
+    ("location", "above"),
+    [
+        ("/a/b/c", ["/a/b", "/a", "/"]),
+        ("/", []),
+        ("s3://b/x/y", ["s3://b/x", "s3://b"]),
+        ("s3://b", []),
+    ],
+)
+def test_the_folders_above(location: str, above: list[str]) -> None:
+    assert list(folders_above(location)) == above
+    assert all(contains(folder, location) for folder in above)
+    assert not contains(location, location)
+    assert not contains(location, f"{location.rstrip('/')}2/x") or location == "/"
 
 
 def test_a_container_is_a_parent_and_nothing_else() -> None:

@@ -133,7 +133,7 @@ def _value(rule: Mapping[str, Any], root: Mapping[str, Any]) -> str:
     if "const" in rule:
         return f"`{_plain(rule['const'])}`"
     if "enum" in rule:
-        return ", ".join(f"`{_plain(v)}`" for v in rule["enum"])
+        return ", ".join(dict.fromkeys("`null`" if v is None else f"`{_plain(v)}`" for v in rule["enum"]))
     if "oneOf" in rule or "anyOf" in rule:
         return " or ".join(_value(v, root) for v in rule.get("oneOf") or rule["anyOf"])
     if "items" in rule:

@@ -19,8 +19,10 @@ BLOCK = re.compile(r"^(`{3,})(yaml|python|console)\n(.*?)^\1$", re.DOTALL | re.M
 CHANCE = {
     r"reconciler-[0-9a-f]{12}-s": "reconciler-3f9d21c07a5e-s",
     r"/[0-9a-f]{8}_": "/1c0de5a7_",
+    r"(?m)^\d+/\d+ steps, \d+ s.*\n": "",
 }
-"""What is another one each time: ids of plans that are made on a location, which has a part that is drawn by lot."""
+"""What is another one each time: ids of plans that are made on a location, which has a part that is drawn by lot, and
+the progress that a slow machine shows."""
 EXIT = re.compile(r"\s+# exits with (\d+)$")
 
 

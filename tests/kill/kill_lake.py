@@ -80,10 +80,16 @@ def dataset(location: str) -> dict[str, Any]:
     opened = lance.dataset(location)
     indexes = sorted((i.name, i.type_url, tuple(i.field_names)) for i in opened.describe_indices())
     schema = opened.schema
+    notes = unsigned(opened.metadata)
+    record = json.loads(notes.pop("reconciler.indexes", "{}"))
+    live = {i.name: {str(s.uuid) for s in i.segments} for i in opened.describe_indices()}
+    builds = {name: {segment for segment, *_ in entry.pop("segments")} for name, entry in record.items()}
     return {
         "schema": schema.to_string(show_field_metadata=True, show_schema_metadata=True),
         "config": opened.config(),
-        "metadata": unsigned(opened.metadata),
+        "metadata": notes,
+        "record of indexes": record,
+        "recorded builds": {name: uuids <= builds.get(name, set()) for name, uuids in live.items()},
         "indexes": indexes,
         "rows": opened.count_rows(),
     }

@@ -191,6 +191,15 @@ _MANAGEMENT = optional(
         "thresholds": optional(
             {}, {"deletes": st.integers(0, 99), "deletePercent": st.floats(0, 100) | st.integers(0, 100)}
         ),
+        "indexRefresh": st.booleans()
+        | st.just(0)
+        | optional(
+            {},
+            {
+                "maxRows": st.integers(0, 10**15),
+                "maxUnindexed": st.integers(0, 99) | st.sampled_from(["0%", "5%", "0.25%", "100%"]),
+            },
+        ),
     },
 )
 _ADDRESS = st.sampled_from(["http://localhost:8181", "https://h/v", "${env:URL}", "${file:u}/x", "http://${env:HOST}"])

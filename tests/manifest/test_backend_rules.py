@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.catalog.registry import capabilities_of
 from reconciler.model.arrow import ArrowType, Field, ListOf, Struct
 from reconciler.model.capabilities import Capabilities
 from reconciler.model.change import Change, DeclareTable
@@ -151,3 +152,14 @@ def test_a_failing_backend_is_a_diagnostic(tmp_path: Path) -> None:
     loaded = load_text(tmp_path, CATALOG, table("t"), capabilities_of=capabilities_of)
     assert codes(loaded) == ["M440"]
     assert places(loaded, "M440") == [(4, 14)]
+
+
+@pytest.mark.parametrize("other", ["./lake/n/t", "{here}/lake/n/t", "file://{here}/lake/./n/t", "n/x/../t", "n//t/"])
+def test_a_location_below_the_root_is_one_however_it_is_written(
+    other: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lake = "apiVersion: reconciler.lance/v1\nkind: Catalog\nmetadata: {name: lake}\nspec: {type: dir, path: ./lake}\n"
+    tables = [table("n, a", "location: n/t"), table("n, b", f"location: {other.format(here=tmp_path)}")]
+    loaded = load_text(tmp_path, lake, namespace("n"), *tables, capabilities_of=capabilities_of)
+    assert codes(loaded) == ["M406"]

@@ -151,6 +151,45 @@ def test_links_out_of_the_checkout_are_not_followed(folder: Path, how: str) -> N
     assert "M314" not in codes(read(folder, Reading()))
 
 
+@pytest.mark.parametrize("given", [["pr"], ["pr/all.yaml", "pr/link.yaml"]], ids=["folder", "files"])
+@pytest.mark.parametrize(
+    "target", ["../credentials.yaml", "../base/private.yaml", "../.cache/x.yaml", "../other/../credentials.yaml"]
+)
+def test_links_to_the_rest_of_the_workspace_are_not_followed(
+    folder: Path, target: str, given: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beside the folder of the pull request are the base branch and what earlier steps of the job have written."""
+    for name in ("credentials.yaml", "base/private.yaml", ".cache/x.yaml", "other/x.yaml"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        put(folder, name, "aws_secret_access_key: hush-hush\n")
+    put(folder, "pr/all.yaml", table("t"))
+    (folder / "pr" / "link.yaml").symlink_to(target)
+    monkeypatch.chdir(folder)
+    found = load(
+        given,
+        limits=limits_of(Reading(catalogs_from=("b",))),
+        catalogs_from=["base/lake.yaml"],
+        environ={"TOKEN": "x"},
+    )
+    assert "M314" in codes(found)
+    assert "aws_secret" not in str(found.diagnostics)
+
+
+def test_links_between_given_folders_are_followed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(folder, "pr/all.yaml", table("t"))
+    (folder / "shared").mkdir()
+    put(folder, "shared/u.txt", table("u"))
+    (folder / "pr" / "link.yaml").symlink_to("../shared/u.txt")
+    monkeypatch.chdir(folder)
+    found = load(
+        ["pr", "shared"],
+        limits=limits_of(Reading(catalogs_from=("b",))),
+        catalogs_from=["base"],
+        environ={"TOKEN": "x"},
+    )
+    assert codes(found) == []
+
+
 def test_links_inside_are(folder: Path) -> None:
     put(folder, "pr/all.yml.txt", table("t"))
     (folder / "pr" / "link.yaml").symlink_to("all.yml.txt")

@@ -76,6 +76,7 @@ def test_sources(tmp_path: Path, text: str) -> None:
     assert source(tmp_path, text).diagnostics == []
 
 
+READS = "declare what it reads in `views`, or write it without"
 WRONG = {
     # the shape
     "{format: parket, path: in}": ("M207", "parket", "did you mean parquet?"),
@@ -117,11 +118,36 @@ WRONG = {
     "{format: sql, sql: select 1 from evnts join events, views: {events: {format: parquet, path: x}}}": ("M476", "select", "did you mean events?"),
     "{format: sql, sql: select 1, views: {v: {format: parquet, path: x}}}": ("M476", "v:", "remove it"),
     "{format: sql, sql: select 1 from v, views: {v: {format: parquet, path: x}, V: {format: parquet, path: x}}}": ("M476", "v:", "rename one of them"),
+    "{format: sql, sql: 'select * from csv.`/etc/passwd`', token: x}": ("M476", "'select", READS),
+    "{format: sql, sql: 'select (select max(value) from text.`file:///etc/passwd`) a', token: x}": ("M476", "'select", READS),
+    "{format: sql, sql: 'select * from `binaryFile`.`C:x`', token: x}": ("M476", "'select", READS),
+    "{format: sql, sql: 'select * from read_files(\"/etc\")', token: x}": ("M476", "'select", READS),
+    "{format: sql, sql: 'select * from range(1), lateral read_csv(\"/etc\")', token: x}": ("M476", "'select", READS),
+    "{format: sql, sql: 'select * from identifier(\"text.`/etc/passwd`\")', token: x}": ("M476", "'select", READS),
+    "{format: sql, sql: 'select java_method(\"java.lang.System\", \"getenv\", \"HOME\") a', token: x}": ("M476", "'select", READS),
+    "{format: sql, sql: 'select `Reflect`(\"a\", \"b\") a', token: x}": ("M476", "'select", READS),
+    "{format: sql, sql: 'select transform(array(1), x -> system.builtin.try_reflect(\"a\", \"b\")) a', token: x}": ("M476", "'select", READS),
+    "{format: sql, sql: 'select from_protobuf(a, \"b\", \"/etc/c\") a from range(1) t(a)', token: x}": ("M476", "'select", READS),
+    "{format: sql, sql: 'select from_xml(\"<a/>\", \"b int\", map(\"rowValidationXsdPath\", \"/etc/c\")) a', token: x}": ("M476", "'select", READS),
+    "{format: sql, sql: 'select from_xml(\"<a/>\", \"b int\", map(concat(\"rowValidation\", \"XSDPath\"), \"/etc/c\")) a', token: x}": ("M476", "'select", READS),
     # another table
     "{format: lance, table: {catalog: lak, id: [a]}}": ("M480", "lak", "did you mean lake?"),
     "{format: lance, table: {catalog: lake, id: [t]}}": ("M482", "{catalog", "name another table"),
     "{format: lance, table: {catalog: lake, id: [a]}, storage.x: y}": ("M479", "storage.x", "remove it"),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "select * from range(9)",
+        "select explode(array(1)) a, t.b from range(1) t(b) lateral view posexplode(array(1)) u as p, c",
+        "select * from values (1, 2) as t(a, b), lateral inline(array(struct(1)))",
+        "select from_xml(a, 'b int', map('rowTag', 'x')) c from cat.ns.tab",
+    ],
+)
+def test_sql_that_reads_what_it_says(tmp_path: Path, sql: str) -> None:
+    assert codes(source(tmp_path, f'{{format: sql, sql: "{sql}", token: x}}')) == []
 
 
 @pytest.mark.parametrize("text", WRONG)

@@ -10,8 +10,11 @@ from typing import Any
 import pytest
 
 from reconciler.catalog.arrow_convert import to_arrow_type
-from reconciler.catalog.lance_index import create_index
-from reconciler.manifest.index_rules import unsuitable, warn_of_nested
+from reconciler.catalog.base import WriteContext
+from reconciler.catalog.lance_dataset import Datasets
+from reconciler.catalog.lance_write import put_index
+from reconciler.core.index_fit import not_taken, unsuitable
+from reconciler.manifest.index_rules import warn_of_nested
 from reconciler.manifest.problem import Problem
 from reconciler.model.arrow import SCALARS, parse_type
 from reconciler.model.state import VECTOR_INDEXES, Index
@@ -142,7 +145,7 @@ def test_which_nested_indexes_of_an_empty_table_are_maintained(tmp_path: Path, k
     dataset = lance.write_dataset([], uri, schema=schema, data_storage_version="2.2")
     dataset.create_scalar_index("id", "BTREE", name="top")
     index = Index("x", "s.a", kind)
-    create_index(lance.dataset(uri), index)
+    put_index(lance.dataset(uri), Datasets(), uri, index, WriteContext())
     value = {"ngram": "text", "inverted": "text", "label_list": ["a"], "ivf_flat": [1.0, 2.0, 3.0, 4.0]}.get(kind, 7)
     rows = pa.Table.from_pylist([{"id": i, "s": {"a": value}} for i in range(5)], schema)
     dataset = lance.write_dataset(rows, uri, mode="append")
@@ -157,7 +160,7 @@ def test_which_nested_indexes_of_an_empty_table_are_maintained(tmp_path: Path, k
     dataset.optimize.optimize_indices(index_names=["top"])  # what the hint says
     dataset = lance.dataset(uri)
     dataset.drop_index("x")
-    create_index(lance.dataset(uri), index)
+    put_index(lance.dataset(uri), Datasets(), uri, index, WriteContext())
     dataset = lance.write_dataset(rows, uri, mode="append")
     dataset.optimize.optimize_indices()
     assert lance.dataset(uri).stats.index_stats("x")["num_indexed_rows"] == 10
@@ -175,3 +178,89 @@ def test_the_warning(tmp_path: Path) -> None:
     assert found(nested, "{column: s.a, type: bitmap, name: second}") == [("M427", "warning")]
     assert found(nested, "{column: gone, type: btree}") == [("M425", "error")]
     assert found("{column: s.t, type: inverted}", "{column: id, type: btree}") == []
+
+
+PARAMS: list[tuple[str, str, dict[str, Any]]] = [
+    *(("v", t, {"num_sub_vectors": 2, "num_bits": n}) for t in ("ivf_pq", "ivf_hnsw_pq") for n in range(1, 10)),
+    *(("v", t, {"num_sub_vectors": n, "num_bits": 4}) for t in ("ivf_pq", "ivf_hnsw_pq") for n in (1, 2)),
+    *(("v", t, {"num_bits": n}) for t in ("ivf_sq", "ivf_hnsw_sq") for n in (1, 4, 7, 8, 9, 16)),
+    *(("v", "ivf_rq", {"num_bits": n}) for n in (1, 5, 8, 9, 10, 16)),
+    *(("v", t, {"m": n}) for t in ("ivf_hnsw_flat", "ivf_hnsw_sq") for n in (1, 3, 4, 20, 150, 151)),
+    *(("v", "ivf_hnsw_sq", {"ef_construction": n}) for n in (1, 19, 20, 150)),
+    *(("v", "ivf_hnsw_sq", {"m": m, "ef_construction": ef}) for m, ef in ((4, 4), (5, 4), (160, 160), (161, 160))),
+    *(("v", "ivf_hnsw_sq", {"max_level": n}) for n in (1, 64)),
+    *(("s", "inverted", {"language": name}) for name in ("English", "english", "Tamil", "Turkish", "Thai", "Klingon")),
+    *(
+        ("s", "inverted", {"base_tokenizer": name})
+        for name in (
+            "simple",
+            "Simple",
+            "whitespace",
+            "raw",
+            "ngram",
+            "icu",
+            "icu/split",
+            "icu/x",
+            "code",
+            "x",
+            "lindera",
+        )
+    ),
+    *(
+        ("s", "inverted", {"base_tokenizer": "ngram", **lengths})
+        for lengths in (
+            {"min_ngram_length": 3},
+            {"min_ngram_length": 4},
+            {"max_ngram_length": 2},
+            {"min_ngram_length": 2, "max_ngram_length": 2},
+            {"min_ngram_length": 5, "max_ngram_length": 4},
+        )
+    ),
+    ("s", "inverted", {"min_ngram_length": 5, "max_ngram_length": 4}),
+    ("s", "inverted", {"max_token_length": 1}),
+]
+
+
+@pytest.fixture(scope="module")
+def with_rows(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Enough rows for product quantization with nine bits."""
+    import lance
+    import numpy as np
+    import pyarrow as pa
+
+    uri = str(tmp_path_factory.mktemp("params") / "t.lance")
+    numbers = np.random.default_rng(0).standard_normal(600 * 8).astype("float32")
+    vectors = pa.FixedSizeListArray.from_arrays(pa.array(numbers), 8)
+    lance.write_dataset(pa.table({"v": vectors, "s": ["some text"] * 600}), uri, data_storage_version="2.2")
+    return uri
+
+
+@pytest.mark.parametrize(("column", "kind", "params"), PARAMS, ids=str)
+def test_a_parameter_is_refused_when_lance_refuses_it_or_does_without(
+    with_rows: str, column: str, kind: str, params: dict[str, Any]
+) -> None:
+    """What passes is in the live index afterwards."""
+    import lance
+
+    index = Index("x", column, kind, params)
+    wrong = [*not_taken(params, kind)]
+    try:
+        put_index(lance.dataset(with_rows), Datasets(), with_rows, index, WriteContext())
+    except REFUSED:
+        assert wrong
+        return
+    (live,) = Datasets().state(with_rows).indexes
+    kept = {key: live.params.get(key) for key in params}
+    assert bool(wrong) is (kept != params), (wrong, kept)
+
+
+def test_a_parameter_that_lance_does_not_take_is_an_error_at_its_line(tmp_path: Path) -> None:
+    schema = "schema: [{name: v, type: 'fixed_size_list<float32>[8]'}]\n"
+    index = "indexes:\n  - column: v\n    type: ivf_hnsw_sq\n    params:\n      m: 3\n      num_bits: 4\n"
+    found = load_text(tmp_path, CATALOG, table("t", schema + index)).diagnostics
+    assert [d.code for d in found] == ["M429", "M429"]
+    assert {d.message for d in found} == {
+        "m of index 'v_idx' (ivf_hnsw_sq): Lance takes 4 or more",
+        "num_bits of index 'v_idx' (ivf_hnsw_sq): Lance quantizes scalars with 8 bits, whatever is asked for",
+    }
+    assert len({d.source.line for d in found}) == 2

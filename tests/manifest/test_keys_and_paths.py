@@ -89,6 +89,17 @@ def test_paths_that_may_name_something(tmp_path: Path, path: str) -> None:
     assert codes(load_text(tmp_path, CATALOG, table("t", SCHEMA + f"ignoreDifferences: [{path}]\n"))) == []
 
 
+def test_an_index_is_ignored_as_a_whole(tmp_path: Path) -> None:
+    """A path to one of its parameters would ignore nothing: the index would be built anew."""
+    declared = SCHEMA + "indexes: [{column: x, type: btree}, {column: x, type: bitmap, name: a.b}]\n"
+    for path in ("indexes.x_idx.params", "indexes.x_idx.params.num_partitions", "indexes.x_idx.type", "indexes.a.b.c"):
+        loaded = load_text(tmp_path, CATALOG, table("t", declared + f"ignoreDifferences: [{path}]\n"))
+        assert codes(loaded) == ["M433"], path
+        assert "as a whole" in loaded.diagnostics[0].hint
+    for path in ("indexes", "indexes.x_idx", "indexes.a.b", "indexes.live.x", "indexes.x_idx2"):
+        assert codes(load_text(tmp_path, CATALOG, table("t", declared + f"ignoreDifferences: [{path}]\n"))) == [], path
+
+
 def test_paths_without_a_schema(tmp_path: Path) -> None:
     assert codes(load_text(tmp_path, CATALOG, table("t", "ignoreDifferences: [schema.a.b.type]"))) == []
     assert codes(load_text(tmp_path, CATALOG, table("t", "ignoreDifferences: [schema.a.type.b]"))) == ["M433"]

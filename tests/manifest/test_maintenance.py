@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.manifest.load import Loaded
+from reconciler.model.coverage import Limit
 from reconciler.model.maintenance import Cleanup, Compact, Indexes, Maintenance
 
 from .support import CATALOG, codes, load_text, places, table
@@ -27,7 +28,7 @@ def test_all_of_it(tmp_path: Path) -> None:
         "{compact: {targetRowsPerFragment: 1000, minSmallFragments: 3, maxDeletedPercent: 2.5},"
         " indexes: {maxUnindexedRows: 7}, cleanup: {olderThan: 2h, keepTagged: false, retainVersions: 4}}",
     )
-    assert of(found) == Maintenance(Compact(1000, 3, 2.5), Indexes(7), Cleanup(7200, False, 4))
+    assert of(found) == Maintenance(Compact(1000, 3, 2.5), Indexes(Limit(7)), Cleanup(7200, False, 4))
 
 
 def test_defaults_are_those_of_the_schema(tmp_path: Path) -> None:

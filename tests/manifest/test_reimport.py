@@ -12,6 +12,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from reconciler.app_import import ImportRequest, import_catalogs
+from reconciler.catalog.memory import MemoryCatalog
 from reconciler.manifest.load import load
 from reconciler.model.arrow import Field, parse_type
 from reconciler.model.desired import Desired
@@ -43,6 +44,7 @@ class Live(Session):
 
     def connect(self, spec: Any) -> Any:
         self.specs[spec.name] = spec
+        self.catalogs[spec.name] = MemoryCatalog()
 
     def look(self, name: str, scope: Scope) -> Snapshot:
         return self.snapshot

@@ -20,7 +20,6 @@ def applied(folder: Path, name: str, *extra: str) -> None:
 
 def differing(folder: Path) -> None:
     """Writes m.yaml; what is live was made by an apply of other manifests, and by others."""
-    (folder / "lake").mkdir()
     head, ns = catalog(), namespace("a", spec="{properties: {team: x}}")
     tables = [table("a", name, schema=TWO) for name in BEFORE if name not in ("same", "orphan")]
     same = table("a", "same", schema=TWO, spec="indexes: [{column: id, type: btree}]")

@@ -21,6 +21,7 @@ from lance.fragment import write_fragments
 from reconciler.catalog.base import DataPlace, WriteContext
 from reconciler.catalog.fence import fenced
 from reconciler.catalog.lance_data import CLAIM_KEY, LOST, RECORD_KEY, load_claim, record_of
+from reconciler.catalog.lance_rows import row_state
 from reconciler.model.data import DataRecord
 from reconciler.model.errors import CatalogError, Code
 from reconciler.pipeline import claims
@@ -76,7 +77,9 @@ def test_a_claim_is_given_back_with_the_record(place: DataPlace) -> None:
         append(held)
         assert CLAIM_KEY in now(place).metadata
     assert CLAIM_KEY not in now(place).metadata
-    assert json.loads(now(place).metadata[RECORD_KEY]) == {"digest": "sha256:one", "files": {"path": "stamp"}}
+    noted = json.loads(now(place).metadata[RECORD_KEY])
+    assert (noted["digest"], noted["files"]) == ("sha256:one", {"path": "stamp"})
+    assert noted["rows"] == {"version": 3, "digest": row_state(now(place)).digest}
     assert record(place) == RECORD
     assert now(place).count_rows() == 3
 

@@ -11,7 +11,8 @@ import pytest
 
 from reconciler.catalog.arrow_convert import to_arrow_type
 from reconciler.model.arrow import parse_type
-from reconciler.pipeline.column_casts import Misfit, cast_all, need_cast
+from reconciler.pipeline.column_casts import Misfit, cast, cast_all, need_cast
+from reconciler.pipeline.conform import Rules, ValueProblem, conform
 
 UTC = dt.UTC
 NEW_YEAR = dt.datetime(2020, 1, 1, tzinfo=UTC)
@@ -118,3 +119,29 @@ def test_values_that_only_together_do_not_fit() -> None:
 def test_types_without_a_cast_are_told_apart_without_a_value(found: str, wanted: str) -> None:
     with pytest.raises(Misfit, match=r"column x: .* cannot be made"):
         need_cast("x", arrow(found), arrow(wanted))
+
+
+@pytest.mark.parametrize(
+    ("values", "wanted", "bad"),
+    [
+        (pa.array([1, 70_000, 2]), pa.float16(), "70000"),
+        (pa.array([1, 2049], pa.int32()), pa.float16(), "2049"),
+        (pa.array([0, -3]), pa.time64("us"), "-3"),
+        (pa.array([0, 86_400], pa.int32()), pa.time32("s"), "86400"),
+    ],
+)
+def test_numbers_that_arrow_would_change(values: Any, wanted: Any, bad: str) -> None:
+    """It makes infinity and other times of day of them."""
+    with pytest.raises(Misfit, match=f"the value {bad} cannot be made"):
+        cast_all("c", values, wanted)
+    assert cast(values.slice(0, 1), wanted).type == wanted
+
+
+def test_a_source_with_such_numbers() -> None:
+    target = pa.schema([("c", pa.float16())])
+    with pytest.raises(ValueProblem, match=r"first at 70000"):
+        conform(pa.record_batch([pa.array([1, 70_000])], ["c"]), target, {"c": "c"}, Rules(typed=True))
+    target = pa.schema([("c", pa.bool_())])
+    rules = Rules(typed=True, casts=frozenset("c"))
+    with pytest.raises(ValueProblem, match=r"truth values \(first at 7\)"):
+        conform(pa.record_batch([pa.array([1, 7])], ["c"]), target, {"c": "c"}, rules)

@@ -29,6 +29,7 @@ from pipeline.evolve_runs import (
 from reconciler.catalog.base import WriteContext
 from reconciler.core.fields import plain
 from reconciler.model.arrow import Field
+from reconciler.model.change import RewriteColumns
 from reconciler.model.errors import CatalogError, Code
 from reconciler.pipeline import column_casts
 
@@ -256,6 +257,20 @@ def test_an_index_that_somebody_made_is_not_lost(tmp_path: Path) -> None:
     assert "has the index text_idx" in refused(uri, rewrite(field("text", "int64"))).message
     evolve(uri, rewrite(field("n", "string")))
     assert [i.name for i in lance.dataset(uri).describe_indices()] == ["text_idx"]
+
+
+def test_an_index_that_the_plan_knows_goes_in_the_commit_of_the_rewrite(tmp_path: Path) -> None:
+    """Not before: a rewrite that fails leaves it."""
+    uri = written(tmp_path / "t.lance")
+    lance.dataset(uri).create_scalar_index("text", "BTREE")
+    lance.dataset(uri).create_scalar_index("id", "BTREE")
+    refused(uri, RewriteColumns(("t",), (field("text", "date32"),), ("text_idx",)))
+    assert {i.name for i in lance.dataset(uri).describe_indices()} == {"text_idx", "id_idx"}
+    evolve(uri, RewriteColumns(("t",), (field("text", "int64"),), ("text_idx",)))
+    for version in [v["version"] for v in lance.dataset(uri).versions() if v["version"] > 4]:
+        at = lance.dataset(uri, version=version)
+        names = {i.name for i in at.describe_indices()}
+        assert names == ({"text_idx", "id_idx"} if str(at.schema.field("text").type) == "string" else {"id_idx"})
 
 
 @pytest.mark.parametrize("column_dropped", [True, False])

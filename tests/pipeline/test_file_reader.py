@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import datetime
 import gzip
+import json
 import math
 import subprocess
 import sys
@@ -20,9 +21,9 @@ from arrow_values import columns as any_column
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.pipeline import conform, file_reader
-from reconciler.pipeline.conform import ValueProblem, to_type
-from reconciler.pipeline.file_reader import FileError, read_batches, schema_of
+from reconciler.pipeline import column_casts, conform, file_reader
+from reconciler.pipeline.conform import Rules, ValueProblem, to_type
+from reconciler.pipeline.file_reader import ANY_KEY, FileError, json_keys, read_batches, schema_of
 
 VECTOR = pa.list_(pa.float32(), 2)
 
@@ -36,8 +37,17 @@ def write(folder: Path, name: str, content: Any) -> str:
     return str(path)
 
 
-def read(uri: str, format_: str, target: pa.Schema, columns: dict[str, str] | None = None, **options: Any) -> pa.Table:
-    return pa.Table.from_batches(read_batches(uri, format_, options, None, target, columns or {}), target)
+def read(
+    uri: str,
+    format_: str,
+    target: pa.Schema,
+    columns: dict[str, str] | None = None,
+    rules: Rules | None = None,
+    **options: Any,
+) -> pa.Table:
+    rules = rules or Rules(typed=format_ == "parquet")
+    batches = read_batches(uri, format_, options, None, target, columns or {}, rules=rules)
+    return pa.Table.from_batches(batches, target)
 
 
 def schema(**types: pa.DataType) -> pa.Schema:
@@ -52,7 +62,8 @@ def test_columns_are_renamed_cast_filled_and_left_out(tmp_path: Path) -> None:
     target = pa.schema(
         [pa.field("id", pa.int64(), nullable=False, metadata={"a": "b"}), ("v", VECTOR), ("note", pa.string())]
     )
-    found = read(write(tmp_path, "a.parquet", rows), "parquet", target, {"id": "ID"})
+    uri = write(tmp_path, "a.parquet", rows)
+    found = read(uri, "parquet", target, {"id": "ID"}, Rules(typed=True, nulls=frozenset({"note"})))
     assert found.schema.equals(target, check_metadata=True)
     assert found.to_pylist() == [{"id": 1, "v": [1.0, 2.0], "note": None}, {"id": 2, "v": None, "note": None}]
 
@@ -77,19 +88,20 @@ def test_batches_are_bounded_whatever_the_rows(tmp_path: Path, monkeypatch: pyte
 
 
 BAD: dict[str, tuple[pa.Array, pa.DataType, str]] = {
-    "text": (pa.array(["1", "two", "3"]), pa.int64(), "'two'"),
+    "text": (pa.array(["1", "2"]), pa.int64(), "cast: true"),
     "too large": (pa.array([1, 300]), pa.int8(), "300"),
     "fraction": (pa.array([1.0, 1.5]), pa.int64(), "1.5"),
     "infinite": (pa.array([1.0, 1e300]), pa.float32(), r"1e\+300"),
     "length": (pa.array([[1.0, 2.0], [1.0]]), VECTOR, r"a list of 1 items, and the column has 2.*\[1.0\]"),
     "width": (pa.array([b"ab", b"a"]), pa.binary(2), "b'a'"),
     "finer time": (pa.array([0, 1], pa.timestamp("ns")), pa.timestamp("us"), "lose data"),
-    "date of a time": (pa.array([0], pa.timestamp("us")), pa.date32(), "says more"),
-    "number as bool": (pa.array([1]), pa.bool_(), "neither true nor false"),
-    "other struct": (pa.array([{"x": 1}]), pa.struct([("y", pa.int64())]), "has no field"),
+    "date of a time": (pa.array([0], pa.timestamp("us")), pa.date32(), "cast: true"),
+    "number as bool": (pa.array([1]), pa.bool_(), "cast: true"),
+    "other struct": (pa.array([{"x": 1}]), pa.struct([("y", pa.int64())]), "has no field 'y'"),
     "digits": (pa.array([123456]), pa.decimal128(5, 2), "123456"),
     "dictionary": (pa.array([str(n) for n in range(300)]), pa.dictionary(pa.int8(), pa.string()), "128"),
-    "nested": (pa.array([[["1"], ["x"]]]), pa.list_(pa.list_(pa.int8())), "x"),
+    "nested": (pa.array([[["1"], ["x"]]]), pa.list_(pa.list_(pa.int8())), "cast: true"),
+    "nested value": (pa.array([[[1], [300]]]), pa.list_(pa.list_(pa.int8())), "300"),
 }
 
 
@@ -128,11 +140,43 @@ def test_nulls_do_not_get_where_none_may_be(tmp_path: Path, what: str) -> None:
         read(wrong, "parquet", target)
 
 
-def test_a_missing_column_that_is_not_null(tmp_path: Path) -> None:
-    target = pa.schema([("a", pa.int64()), pa.field("c", pa.int64(), nullable=False)])
-    uri = write(tmp_path, "m.parquet", pa.table({"a": [1]}))
-    with pytest.raises(FileError, match=r"column 'c': .*NOT NULL"):
-        read(uri, "parquet", target)
+@pytest.mark.parametrize("format_", ["parquet", "csv"])
+def test_a_missing_column(tmp_path: Path, format_: str) -> None:
+    strict = pa.schema([("a", pa.int64()), pa.field("c", pa.int64(), nullable=False)])
+    uri = write(tmp_path, f"m.{format_}", pa.table({"a": [1]}) if format_ == "parquet" else "a\n1\n")
+    with pytest.raises(FileError, match=r"m\.\w+: the source has no column 'c'; it has a: .*NOT NULL"):
+        read(uri, format_, strict, rules=Rules(nulls=frozenset("c")))
+    loose = schema(a=pa.int64(), c=pa.int64())
+    with pytest.raises(FileError, match="map it with `columns`, or `missing: null`"):
+        read(uri, format_, loose)
+    assert read(uri, format_, loose, rules=Rules(nulls=frozenset("c"))).to_pydict() == {"a": [1], "c": [None]}
+
+
+def test_a_cast_that_is_asked_for(tmp_path: Path) -> None:
+    uri = write(tmp_path, "c.parquet", pa.table({"c": ["1", "red"], "day": [0, 1]}))
+    rules = Rules(typed=True, casts=frozenset({"c", "day"}))
+    assert read(uri, "parquet", schema(day=pa.date32()), rules=rules).column("day").to_pylist() == [
+        datetime.date(1970, 1, 1),
+        datetime.date(1970, 1, 2),
+    ]
+    with pytest.raises(FileError, match=r"column 'c': .*red"):
+        read(uri, "parquet", schema(c=pa.int64()), rules=rules)
+
+
+def test_keys_of_json(tmp_path: Path) -> None:
+    rows = [{"id": n, "deep": {"inner": 1}, "text": '"product": 1'} for n in range(300)]
+    text = "".join(json.dumps(row) + "\n" for row in [*rows, {"id": 1, "späte": None, "deep": [{"späte": 1}]}])
+    first = {("id",), ("deep",), ("text",)}
+    for name, content in (("a.json", text.encode()), ("a.json.gz", gzip.compress(text.encode()))):
+        uri = write(tmp_path, name, content)
+        size = len(content)
+        assert json_keys(uri, None, size, {("id",)}) == (first, False)
+        assert json_keys(uri, None, size, {("product",), ("inner",)}) == (first, True)
+        assert json_keys(uri, None, size, {("späte",)})[0] == {*first, ("späte",)}
+        assert json_keys(uri, None, size, {("späte",)}, limit=1000) == (first, False)
+        deep, whole = json_keys(uri, None, size, {("deep", "späte"), ("deep", "none")})
+        assert (deep, whole) == ({*first, ("deep", ANY_KEY), ("deep", "inner"), ("späte",), ("deep", "späte")}, True)
+    assert json_keys(write(tmp_path, "no.json", "\n\n"), None, 2, {("id",)}) == (set(), None)
 
 
 def test_a_not_null_child_of_a_null_struct_is_no_null(tmp_path: Path) -> None:
@@ -151,7 +195,7 @@ def test_blobs(tmp_path: Path) -> None:
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     target = schema(id=pa.int64())
-    for content, shown in ((b"no parquet", "parquet"), (pa.table({"x": [1]}), "none of the columns.*it has x")):
+    for content, shown in ((b"no parquet", "parquet"), (pa.table({"x": [1]}), "no column .id.; it has x")):
         with pytest.raises(FileError, match=rf"(?is)a\.parquet: .*{shown}"):
             read(write(tmp_path, "a.parquet", content), "parquet", target)
     with pytest.raises(FileError, match=r"gone\.parquet"):
@@ -248,7 +292,7 @@ def test_json_of_nested_columns(tmp_path: Path) -> None:
         ("csv", "id\n1\nx\n", "'x'"),
         ("csv", "id\n1\n300\n", "300"),
         ("csv", "id,b\n1\n", "columns"),
-        ("csv", "other\n1\n", "none of the columns"),
+        ("csv", "other\n1\n", "no column 'id'; it has other"),
         ("csv", "", "empty"),
         ("json", '{"id": "x"}\n', "id"),
         ("json", '{"id": 1', "json"),
@@ -355,7 +399,7 @@ print(sum(batch.num_rows for batch in run(*arguments)))
 @pytest.mark.slow
 def test_it_runs_where_this_program_is_not_installed(tmp_path: Path) -> None:
     cloudpickle = pytest.importorskip("pyspark.cloudpickle", reason="pyspark is missing: it comes with `spark`")
-    for module in (conform, file_reader):
+    for module in (column_casts, conform, file_reader):
         cloudpickle.register_pickle_by_value(module)
     uri = write(tmp_path, "a.parquet", pa.table({"id": [1, 2]}))
     carried = cloudpickle.dumps((read_batches, uri, "parquet", {}, None, schema(id=pa.int8()), {}))

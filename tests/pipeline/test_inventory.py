@@ -65,6 +65,16 @@ def test_the_diff_is_the_plan(tmp_path: Path, compared: list[set[str]]) -> None:
     assert of_plan - of_diff == {"a.same", "at_root"}, "the fingerprint was enough"
 
 
+def test_the_diff_and_the_page_show_an_index_that_lacks_rows(tmp_path: Path) -> None:
+    write(tmp_path, catalog(), table("t", spec="indexes: [{column: id, type: btree}]"))
+    fleet_lake.applied(tmp_path, "m.yaml")
+    lance.write_dataset(pa.table({"id": range(30)}), str(tmp_path / "lake" / "t.lance"), mode="append")
+    run = inventory(tmp_path, "--diff", "--format", "json", "--report", "page.html")
+    assert [s["action"] for s in run.json["diff"]["steps"]] == ["refresh_index"]
+    assert run.json["diff"] == reconciler(tmp_path, "plan", "m.yaml", "--format", "json").json
+    assert "<td>lake:t</td><td>0 %</td><td>30</td><td>30</td>" in (tmp_path / "page.html").read_text()
+
+
 def small_lake(folder: Path) -> None:
     """Three fragments, an index that lacks one of them; a table without data; one that nobody can read."""
     empty = table("a", "declared_only").replace("schema: [{name: id, type: int64}]", "properties: {x: y}")

@@ -247,7 +247,8 @@ def test_hostile_names_stay_text() -> None:
     last = {**RUN, "catalog": HOSTILE, "error": HOSTILE, "at": NOW.timestamp() + 60}
     named = {"catalog": HOSTILE, "id": HOSTILE, "rows": 1, "bytes": 1, "fragments": 1, "small_fragments": 1}
     growing = {**named, "days": 0.5, "now": 2}
-    page = inventory_page({"runs": [RUN, last], "biggest": [named], "small": [named], "growing": [growing]})
+    lists = {"biggest": [named], "small": [named], "growing": [growing], "uncovered": [{**named, "unindexed_rows": 1}]}
+    page = inventory_page({"runs": [RUN, last], **lists})
     assert page.count("<script") == page.count("<img") == page.count("\u202e") == 0
     assert page.count("<style") == page.count("</style>") == page.count("</title>\n") == 1
     assert "in the last run: &lt;/style&gt;" in page
@@ -257,7 +258,7 @@ def test_hostile_names_stay_text() -> None:
 def test_a_run_that_read_a_part_is_a_gap_and_no_value() -> None:
     def page(*runs: dict[str, Any]) -> str:
         timed = [{**run, "at": NOW.timestamp() + 60 * number} for number, run in enumerate(runs)]
-        return inventory_page({"runs": timed, "biggest": [], "small": [], "growing": []})
+        return inventory_page({"runs": timed, "biggest": [], "small": [], "growing": [], "uncovered": []})
 
     whole, part = {**RUN, "tables": 7, "drift": 3}, {**RUN, "tables": 0, "drift": 0, "error": "only x.* was read"}
     shown = page(whole, part)
@@ -269,8 +270,20 @@ def test_a_run_that_read_a_part_is_a_gap_and_no_value() -> None:
     assert page({**part, "tables": 2}).count('<p class="big">at least 2</p>') == 1
 
 
+def test_indexes_that_lack_rows_are_on_the_page() -> None:
+    def page(*tables: dict[str, Any]) -> str:
+        return inventory_page({"runs": [RUN], "biggest": [], "small": [], "growing": [], "uncovered": tables})
+
+    empty = {"catalog": "l", "id": "n.t", "rows": 4_000_000, "unindexed_rows": 4_000_000}
+    nearly = {"catalog": "l", "id": "n.u", "rows": 4_000_000, "unindexed_rows": 1}
+    shown = page(empty, nearly).partition("Indexes that do not cover all rows")[2]
+    assert "<td>l:n.t</td><td>0 %</td><td>4 000 000</td><td>4 000 000</td>" in shown
+    assert "<td>l:n.u</td><td>99.9 %</td><td>1</td><td>4 000 000</td>" in shown
+    assert page().partition("Indexes that do not cover all rows")[2].startswith("</h2><p>None.</p>")
+
+
 def test_a_page_about_nothing() -> None:
-    page = inventory_page({"runs": [], "biggest": [], "small": [], "growing": []})
+    page = inventory_page({"runs": [], "biggest": [], "small": [], "growing": [], "uncovered": []})
     assert "0 runs, nothing recorded yet" in page
 
 

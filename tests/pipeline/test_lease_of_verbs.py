@@ -89,7 +89,7 @@ def test_no_table_is_begun_once_the_lease_is_lost(tmp_path: Path, monkeypatch: p
     """Executors refresh indexes and remove versions by themselves: jobs that were not begun are not."""
     without_spark(monkeypatch)
     lake(tmp_path, "a", "b", spec=INDEX + "maintenance: {indexes: {maxUnindexedRows: 10}}")
-    answers = iter([None, None, None])  # compact, indexes, the first table
+    answers = iter([None] * 4)  # tags, compact, indexes, the first table
     monkeypatch.setattr(Keeper, "problem", lambda self: next(answers, "the lease was lost"))
     before = lance.dataset(str(path(tmp_path, "b"))).version
     run = maintain(tmp_path, "--format", "json")
@@ -104,7 +104,7 @@ def test_maintain_that_lost_its_lease_changes_nothing_more(tmp_path: Path, monke
     without_spark(monkeypatch)
     lake(tmp_path, "t")
     before = state(path(tmp_path))
-    answers = iter([None])
+    answers = iter([None, None])  # tags, compact
     monkeypatch.setattr(Keeper, "problem", lambda self: next(answers, "the lease was lost"))
     run = maintain(tmp_path, "--format", "json")
     assert run.code == 1

@@ -3,6 +3,8 @@ they run in test_maintain_on_spark.py."""
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -11,7 +13,7 @@ from typing import Any
 import lance
 import pyarrow as pa
 import pytest
-from cli.cli_runs import catalog, reconciler, table, write
+from cli.cli_runs import catalog, namespace, reconciler, table, write
 from pipeline.maintain_lake import (
     ALL,
     INDEX,
@@ -32,11 +34,18 @@ from pipeline.maintain_lake import (
 )
 from pipeline.test_checksum import _everything, of_dataset
 
+from reconciler.catalog.base import DataPlace
 from reconciler.catalog.lance_data import record_of
+from reconciler.model.desired import CatalogSpec, Desired, DesiredTable, Management
+from reconciler.model.diagnostic import Source
+from reconciler.model.maintenance import Maintenance
+from reconciler.model.state import DatasetState, Marks, TableState
 from reconciler.pipeline import maintain as driver
 from reconciler.pipeline import maintain_task
 from reconciler.pipeline.maintain import Pace
 from reconciler.pipeline.session import SparkError
+from reconciler.verbs.maintain import _table as maintained_table
+from reconciler.verbs.tables import Declared, Found
 
 
 @pytest.fixture(autouse=True)
@@ -118,6 +127,35 @@ def test_only_tables_of_ours(tmp_path: Path) -> None:
     assert run.json["summary"] == {
         "tables": 2, "to_run": 0, "skipped": 6, "done": 0, "failed": 0, "unknown": 0, "not_run": 0, "unreadable": 0,
     }  # fmt: skip
+
+
+def test_a_dataset_inside_is_not_cleaned_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Old files that Lance does not know are deleted by a clean-up; a branch of the table is its own."""
+    lake(tmp_path, "t")
+    inner = path(tmp_path) / "data" / "theirs"
+    append(inner, 2)
+    for file in inner.rglob("*"):
+        os.utime(file, (1, 1))
+    before = state(inner)
+    later(monkeypatch, 20)
+    run = maintain(tmp_path, "--format", "json")
+    assert outcomes(run) == ["done", "done", None]
+    assert "another dataset inside its folder" in parts(run)["cleanup"]["reason"]
+    assert state(inner) == before
+    shutil.rmtree(inner)
+    lance.dataset(str(path(tmp_path))).create_branch("b")
+    assert parts(maintain(tmp_path, "--format", "json"))["cleanup"]["outcome"] == "done"
+
+
+def test_a_table_elsewhere_than_its_manifest_says() -> None:
+    want = DesiredTable("lake", ("n", "t"), Source("m.yaml"), location="/declared/t", maintenance=Maintenance())
+    spec = CatalogSpec("lake", "iceberg", {}, Management("us"), Source("m.yaml"))
+    data = DatasetState((), owner="us", version=3)
+    for location, held in (("/live/t", True), ("file:///declared//t/", False)):
+        found = Found(DataPlace(location), data, TableState(location, marks=Marks("us"), dataset=data))
+        made = maintained_table(Declared(want, found), Desired({"lake": spec}, {}, {}), 0.0, {})
+        assert (made.subject is None) == held
+        assert not held or all("it is at /live/t" in d.reason for d in made.held)
 
 
 def test_a_data_step_holds_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -320,6 +358,44 @@ def test_tags_of_others_always_hold_their_version(tmp_path: Path, monkeypatch: p
     assert decided(maintain(tmp_path, "--format", "json"))[0][3][2][1] == "skip", "what is kept is not tried again"
 
 
+@pytest.mark.parametrize("cleanup", [True, False])
+def test_tags_of_apply_past_their_retention_go_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cleanup: bool
+) -> None:
+    """So that the versions that they held can be cleaned up in the same run; also where no cleanup is declared."""
+    keeping = "maintenance: {cleanup: {olderThan: 14d}}"
+    lake(tmp_path, "t", spec=keeping if cleanup else "maintenance: {indexes: {maxUnindexedRows: 10}}")
+    dataset = lance.dataset(str(path(tmp_path)))
+    dataset.tags.create("reconciler-0123456789ab-s1", 3)
+    dataset.tags.create("reconciler-theirs", 4)
+    later(monkeypatch, 20)
+    assert "tags" not in parts(maintain(tmp_path, "--format", "json"))
+    assert set(dataset.tags.list()) == {"reconciler-0123456789ab-s1", "reconciler-theirs"}
+    later(monkeypatch, 31)
+    foreseen = maintain(tmp_path, "--dry-run", "--format", "json")
+    assert parts(foreseen)["tags"]["reason"] == "1 tag of apply is older than management.tagRetention"
+    assert len(dataset.tags.list()) == 2
+    run = maintain(tmp_path, "--format", "json")
+    assert decided(run) == decided(foreseen)
+    assert parts(run)["tags"]["outcome"] == "done"
+    assert parts(run)["tags"]["after"] == {"removed": 1}
+    assert set(dataset.tags.list()) == {"reconciler-theirs"}
+    left = {v["version"] for v in lance.dataset(str(path(tmp_path))).versions()}
+    assert (3 in left, 4 in left) == (not cleanup, True)
+    assert "tags" not in parts(maintain(tmp_path, "--format", "json"))
+
+
+def test_tags_that_are_kept_for_ever_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake(tmp_path, "t", spec="maintenance: {cleanup: {olderThan: 14d}}")
+    lance.dataset(str(path(tmp_path))).tags.create("reconciler-0123456789ab-s1", 3)
+    manifest = tmp_path / "m.yaml"
+    manifest.write_text(manifest.read_text().replace("{owner: team}", "{owner: team, tagRetention: forever}"))
+    later(monkeypatch, 4000)
+    run = maintain(tmp_path, "--format", "json")
+    assert "tags" not in parts(run)
+    assert set(lance.dataset(str(path(tmp_path))).tags.list()) == {"reconciler-0123456789ab-s1"}
+
+
 def test_a_tag_that_comes_meanwhile_holds_its_version(tmp_path: Path) -> None:
     lake(tmp_path, "t")
     dataset = lance.dataset(str(path(tmp_path)))
@@ -417,6 +493,43 @@ def test_one_dataset_in_two_catalogs_is_maintained_once(tmp_path: Path) -> None:
     assert {p["reason"] for p in same["parts"]} == {"lake:t is the same data: done there"}
 
 
+@pytest.mark.parametrize("chosen", [(), ("--target", "t")])
+def test_two_tables_of_a_catalog_with_one_dataset_are_left_alone(tmp_path: Path, chosen: tuple[str, ...]) -> None:
+    """The folder of `t` is a link to that of `u` now, which asks for no maintenance."""
+    lake(tmp_path, "t", "u")
+    write(tmp_path, catalog("team"), table("t", schema=SCHEMA, spec=INDEX + ALL), table("u", schema=SCHEMA))
+    shutil.rmtree(path(tmp_path))
+    path(tmp_path).symlink_to(path(tmp_path, "u"))
+    before = state(path(tmp_path, "u")), lance.dataset(str(path(tmp_path, "u"))).version
+    run = maintain(tmp_path, "--format", "json", *chosen)
+    assert run.code == 0, run.err
+    assert {p["decision"] for p in parts(run).values()} == {"skip"}
+    assert all("is table u too: one dataset is one table" in p["reason"] for p in parts(run).values())
+    assert (state(path(tmp_path, "u")), lance.dataset(str(path(tmp_path, "u"))).version) == before
+
+
+def test_a_table_that_is_not_where_its_manifest_says_is_neither_maintained_nor_verified(tmp_path: Path) -> None:
+    """The row of `n.t` was pointed at `n.u`, whose data carries our mark too."""
+    write(tmp_path, catalog("team"), namespace("n"), *(table("n", name, schema=SCHEMA) for name in "tu"))
+    assert reconciler(tmp_path, "apply", "m.yaml", "--yes").code == 0
+    root = tmp_path / "lake"
+    found = {r["object_id"]: r for r in lance.dataset(str(root / "__manifest")).to_table().to_pylist()}
+    was, now = found["n$t"]["location"], found["n$u"]["location"]
+    append(root / now, 6)
+    manifest = lance.dataset(str(root / "__manifest"))
+    moved = pa.Table.from_pylist([{**found["n$t"], "location": now}], schema=manifest.schema)
+    manifest.merge_insert("object_id").when_matched_update_all().execute(moved)
+    write(tmp_path, catalog("team"), namespace("n"), table("n", "t", schema=SCHEMA, spec=f"location: {was}\n  " + ALL))
+    before = state(root / now)
+    run = maintain(tmp_path, "--format", "json")
+    assert run.code == 0, run.err
+    assert all("it is at" in p["reason"] for p in parts(run).values())
+    assert state(root / now) == before
+    checked = reconciler(tmp_path, "pipeline", "verify", "m.yaml", "--dry-run")
+    assert checked.code == 1
+    assert "it is at" in checked.out
+
+
 def test_maintenance_is_no_part_of_a_plan(tmp_path: Path) -> None:
     write(tmp_path, catalog(), table("t", schema=SCHEMA))
     assert reconciler(tmp_path, "apply", "m.yaml", "--yes").code == 0
@@ -426,6 +539,42 @@ def test_maintenance_is_no_part_of_a_plan(tmp_path: Path) -> None:
     write(tmp_path, catalog(), name="c.yaml")
     assert reconciler(tmp_path, "import", "c.yaml", "-o", "out").code == 0
     assert "maintenance" not in (tmp_path / "out" / "lake" / "root-tables.yaml").read_text()
+
+
+@pytest.mark.parametrize("maintenance", ["", "maintenance: {cleanup: {}}"])
+def test_an_index_that_a_plan_leaves_to_maintain_is_refreshed(tmp_path: Path, maintenance: str) -> None:
+    """Whether the table has `maintenance` or not; a plan names this command for it."""
+    lake(tmp_path, "t", spec=INDEX + maintenance)
+    large = catalog().replace("owner: team", "owner: team, indexRefresh: {maxRows: 9}")
+    write(tmp_path, large, table("t", schema=SCHEMA, spec=INDEX + maintenance))
+    told = reconciler(tmp_path, "plan", "m.yaml", "--detailed-exitcode")
+    assert told.code == 0
+    assert "index id_idx covers 0 of 60 rows: run `reconciler pipeline maintain PATH`" in told.out
+    run = maintain(tmp_path, "--format", "json")
+    assert parts(run)["indexes"]["reason"] == "id_idx lacks 60 rows, up to 20% are left"
+    assert (run.code, outcomes(run)) == (0, [None, "done", None])
+    after = reconciler(tmp_path, "plan", "m.yaml", "--detailed-exitcode")
+    assert (after.code, "covers" in after.out) == (0, False)
+    assert maintain(tmp_path, "--format", "json").json["summary"]["to_run"] == 0
+
+
+def test_a_table_of_somebody_else_is_not_chosen_for_its_index(tmp_path: Path) -> None:
+    lake(tmp_path, "t", spec=INDEX)
+    write(tmp_path, catalog("another"), table("t", schema=SCHEMA, spec=INDEX))
+    before = state(path(tmp_path))
+    assert maintain(tmp_path, "--format", "json").json["tables"] == []
+    assert state(path(tmp_path)) == before
+
+
+@pytest.mark.parametrize("kind", ["zonemap", "bloomfilter"])
+def test_an_index_that_a_compaction_empties_is_refreshed_with_it(tmp_path: Path, kind: str) -> None:
+    spec = INDEX.replace("btree", kind) + ALL
+    lake(tmp_path, "t", spec=spec)
+    lance.dataset(path(tmp_path)).optimize.optimize_indices()
+    run = maintain(tmp_path, "--format", "json")
+    assert parts(run)["indexes"]["reason"] == "id_idx loses rows by the compaction"
+    assert outcomes(run)[:2] == ["done", "done"]
+    assert lance.dataset(path(tmp_path)).stats.index_stats("id_idx")["num_unindexed_rows"] == 0
 
 
 def test_what_is_not_asked_for_is_not_listed(tmp_path: Path) -> None:

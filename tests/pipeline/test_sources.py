@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from reconciler.pipeline.conform import TEXT, Rules
 from reconciler.pipeline.listing import SourceError
 from reconciler.pipeline.source_fit import fits
 from reconciler.pipeline.sources import Listing, list_source, source_schema, storage_of
@@ -95,6 +96,57 @@ def test_links_are_followed_and_circles_left(tmp_path: Path) -> None:
     (tmp_path / "data" / "loop").symlink_to(tmp_path / "data")
     (tmp_path / "data" / "more").symlink_to(tmp_path / "databank")
     assert names(f"{tmp_path}/data") == ["more/y", "x"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name"),
+    [
+        ("a*" * 24 + "b", "a" * 200),
+        ("*a" * 24 + "b", "a" * 200),
+        ("**/" * 24 + "b", "/".join("a" * 60)),
+        ("**/a*a*/" * 12 + "b", "/".join(["aaaa"] * 40)),
+    ],
+)
+def test_no_pattern_takes_more_than_a_moment(tmp_path: Path, pattern: str, name: str) -> None:
+    """Each of them took longer than anybody waits: the test would not come to its end."""
+    put(tmp_path, name, "b")
+    with pytest.raises(SourceError, match="there is no file"):
+        names(f"{tmp_path}/{pattern}x")
+
+
+def test_links_beside_each_other_do_not_multiply_without_end(tmp_path: Path) -> None:
+    """Twenty folders with two links each, to the next folder, are a million paths."""
+    for number in range(20):
+        put(tmp_path, f"{number}/f")
+        for link in ("a", "b"):
+            (tmp_path / str(number) / link).symlink_to(tmp_path / str(number + 1))
+    put(tmp_path, "20/f")
+    with pytest.raises(SourceError, match="through links"):
+        listing(f"{tmp_path}/0")
+
+
+def test_links_stay_in_a_folder_that_is_somebody_elses(tmp_path: Path) -> None:
+    put(tmp_path, "home/raw/x", "home/more/y", "home/.git/config", "away/z", "away/deep/z")
+    home, raw = f"{tmp_path}/home", tmp_path / "home" / "raw"
+
+    def found(path: str = f"{tmp_path}/home/raw") -> list[str]:
+        return [f.name for f in list_source({"format": "csv", "path": path}, {}, home).files]
+
+    (raw / "inside").symlink_to(tmp_path / "home" / "more")
+    assert found() == ["inside/y", "x"]
+    assert found(f"{tmp_path}/away") == ["deep/z", "z"], "a folder outside is named, and no link leads to it"
+    for to in ("away", "away/z", "home/.git", "home/.git/config"):
+        (raw / "link").symlink_to(tmp_path / to)
+        for path in (f"{raw}", f"{raw}/*", f"{raw}/link", f"{raw}/link/**", f"file://{raw}/link"):
+            with pytest.raises(SourceError, match="a link leads out of"):
+                found(path)
+        for other in ({"format": "lance"}, {"format": "delta"}, {"format": "sql", "sql": "x", "views": {}}):
+            source = {**other, "path": f"{raw}/link"}
+            if "views" in other:
+                source["views"] = {"v": {"format": "csv", "path": f"{raw}/link"}}
+            with pytest.raises(SourceError, match="a link leads out of"):
+                list_source(source, {}, home)
+        (raw / "link").unlink()
 
 
 def test_what_cannot_be_listed_is_never_empty(tmp_path: Path) -> None:
@@ -240,8 +292,9 @@ VECTOR = pa.list_(pa.float32(), 4)
 FITS: list[tuple[pa.DataType, pa.DataType]] = [
     (pa.int64(), pa.int64()),
     (pa.int64(), pa.int8()),
-    (pa.string(), pa.int64()),
-    (pa.string(), pa.time64("us")),
+    (pa.float64(), pa.int32()),
+    (pa.date64(), pa.date32()),
+    (pa.large_string(), pa.string()),
     (pa.int64(), pa.decimal128(5, 2)),
     (pa.list_(pa.float64()), VECTOR),
     (pa.large_list(pa.float32()), VECTOR),
@@ -256,46 +309,124 @@ FITS: list[tuple[pa.DataType, pa.DataType]] = [
 FITS_NOT: list[tuple[pa.DataType, pa.DataType, str]] = [
     (pa.list_(pa.float32(), 3), VECTOR, "a list of 3 items"),
     (pa.list_(pa.float64(), 3), VECTOR, "a list of 3 items"),
-    (pa.float32(), VECTOR, "(?i)cast"),
-    (pa.int64(), pa.bool_(), "neither true nor false"),
-    (pa.bool_(), pa.date32(), "(?i)cast"),
-    (pa.timestamp("us"), pa.date32(), "says more"),
-    (pa.struct([("x", pa.int8())]), pa.struct([("y", pa.int8())]), "no field"),
-    (pa.list_(pa.string()), pa.string(), "(?i)cast"),
-    (pa.map_(pa.string(), pa.int8()), pa.struct([("a", pa.int8())]), "(?i)cast"),
 ]
+OTHER_FAMILY: list[tuple[pa.DataType, pa.DataType]] = [
+    (pa.int32(), pa.date32()),
+    (pa.int64(), pa.bool_()),
+    (pa.bool_(), pa.int8()),
+    (pa.bool_(), pa.date32()),
+    (pa.string(), pa.int64()),
+    (pa.string(), pa.float32()),
+    (pa.string(), pa.decimal128(5, 2)),
+    (pa.string(), pa.timestamp("us")),
+    (pa.string(), pa.time64("us")),
+    (pa.int64(), pa.string()),
+    (pa.int64(), pa.timestamp("us")),
+    (pa.int64(), pa.duration("us")),
+    (pa.timestamp("us"), pa.date32()),
+    (pa.date32(), pa.timestamp("us")),
+    (pa.binary(), pa.string()),
+    (pa.string(), pa.binary()),
+    (pa.dictionary(pa.int8(), pa.string()), pa.int64()),
+    (pa.float32(), VECTOR),
+    (pa.list_(pa.string()), VECTOR),
+    (pa.list_(pa.string()), pa.string()),
+    (pa.struct([("a", pa.string())]), pa.struct([("a", pa.int64())])),
+    (pa.map_(pa.string(), pa.int8()), pa.map_(pa.string(), pa.string())),
+    (pa.map_(pa.string(), pa.int8()), pa.struct([("a", pa.int8())])),
+]
+CASTS: list[tuple[pa.DataType, pa.DataType]] = [
+    (pa.int32(), pa.date32()),
+    (pa.int64(), pa.bool_()),
+    (pa.string(), pa.int64()),
+    (pa.string(), pa.date32()),
+    (pa.int64(), pa.string()),
+    (pa.timestamp("us"), pa.date32()),
+    (pa.binary(), pa.string()),
+]
+TYPED = Rules(typed=True)
+
+
+def misfits(source: pa.DataType, target: pa.DataType, rules: Rules = TYPED) -> list[str]:
+    return fits(pa.schema([("c", source)]), pa.schema([("c", target)]), {}, "parquet", rules)
 
 
 @pytest.mark.parametrize("pair", FITS, ids=str)
 def test_types_that_fit(pair: tuple[pa.DataType, pa.DataType]) -> None:
-    assert fits(pa.schema([("c", pair[0])]), pa.schema([("c", pair[1])]), {}, "parquet") == []
+    assert misfits(*pair) == []
 
 
 @pytest.mark.parametrize("case", FITS_NOT, ids=str)
 def test_types_that_do_not_fit(case: tuple[pa.DataType, pa.DataType, str]) -> None:
-    (problem,) = fits(pa.schema([("c", case[0])]), pa.schema([("c", case[1])]), {}, "parquet")
+    (problem,) = misfits(case[0], case[1])
     assert "column 'c'" in problem
     assert re.search(case[2], problem)
 
 
+@pytest.mark.parametrize("pair", OTHER_FAMILY, ids=str)
+def test_types_of_another_family(pair: tuple[pa.DataType, pa.DataType]) -> None:
+    (problem,) = misfits(*pair)
+    assert problem.startswith("column 'c': the source has ")
+    assert "columns: {c: {cast: true}}" in problem
+
+
+@pytest.mark.parametrize("pair", CASTS, ids=str)
+def test_types_of_another_family_that_are_asked_for(pair: tuple[pa.DataType, pa.DataType]) -> None:
+    assert misfits(*pair, Rules(typed=True, casts=frozenset("c"))) == []
+    (problem,) = misfits(*pair, Rules(typed=True, casts=frozenset("d")))
+    assert "cast: true" in problem
+
+
+def test_a_cast_that_nobody_can_do() -> None:
+    (problem,) = misfits(pa.float32(), VECTOR, Rules(typed=True, casts=frozenset("c")))
+    assert "float cannot become" in problem
+
+
+def test_a_struct_without_a_declared_field() -> None:
+    source, target = pa.struct([("x", pa.int8())]), pa.struct([("x", pa.int8()), ("y", pa.int8())])
+    (problem,) = misfits(source, target)
+    assert "no field 'y'; it has x" in problem
+    assert misfits(source, target, Rules(typed=True, nulls=frozenset("c"))) == []
+
+
 def test_columns_that_are_missing() -> None:
-    target = pa.schema([pa.field("id", pa.int64(), nullable=False), ("note", pa.string()), ("extra", pa.string())])
-    assert fits(pa.schema([("ID", pa.int64())]), target, {"id": "ID"}, "parquet") == []
-    assert fits(pa.schema([("note", pa.string())]), target, {}, "parquet") == [
-        "column 'id' is NOT NULL and the source has no such column"
+    target = pa.schema([pa.field("id", pa.int64(), nullable=False), ("product", pa.string())])
+
+    def said(columns: dict[str, str], rules: Rules, *names: str) -> list[str]:
+        return fits(pa.schema([(name, pa.null()) for name in names]), target, columns, "parquet", rules)
+
+    assert said({"id": "ID"}, TYPED, "ID", "product") == []
+    assert said({}, TYPED, "id", "sku", "qty") == [
+        "the source has no column 'product'; it has id, sku, qty: map it with `columns`, or `missing: null`"
     ]
-    assert fits(pa.schema([("id", pa.int64())]), target, {"note": "NOTE"}, "parquet") == [
-        "column 'note': the source has no column 'NOTE'"
+    assert said({}, TYPED, "id", "Products") == [
+        "the source has no column 'product'; it has id, Products: map it with `columns: {product: Products}`, or "
+        "`missing: null`"
     ]
-    assert fits(pa.schema([("x", pa.int64())]), target, {}, "parquet") == [
-        "the source has none of the table's columns; it has x"
+    assert said({"product": "sku"}, TYPED, "id") == [
+        "the source has no column 'sku'; it has id: map it with `columns`, or `missing: null`"
     ]
+    lenient = Rules(typed=True, nulls=frozenset({"id", "product"}))
+    assert said({}, lenient, "id") == []
+    assert said({}, lenient, "product") == [
+        "the source has no column 'id'; it has product: map it with `columns` (id is NOT NULL)"
+    ]
+    (problem,) = said({}, lenient, "x")
+    assert problem.startswith("the source has no columns 'id', 'product'; it has x"), "another source altogether"
 
 
 def test_what_texts_cannot_hold() -> None:
     deep = pa.schema([("c", pa.list_(pa.struct([("m", pa.map_(pa.string(), pa.int8()))])))])
-    assert fits(None, deep, {}, "json") == [f"column 'c' ({deep.field(0).type}): json holds no such values"]
-    assert fits(None, pa.schema([("c", VECTOR)]), {}, "json") == []
-    (problem,) = fits(pa.schema([("c", pa.null())]), pa.schema([("c", VECTOR)]), {}, "csv")
+    assert fits(None, deep, {}, "json", TEXT) == [f"column 'c' ({deep.field(0).type}): json holds no such values"]
+    assert fits(None, pa.schema([("c", VECTOR)]), {}, "json", TEXT) == []
+    (problem,) = fits(pa.schema([("c", pa.null())]), pa.schema([("c", VECTOR)]), {}, "csv", TEXT)
     assert problem.endswith("csv holds no lists and structs")
-    assert fits(pa.schema([("c", pa.null())]), pa.schema([("c", pa.date32())]), {}, "csv") == []
+    lacking = fits(
+        pa.schema([("a", pa.null())]),
+        pa.schema([("a", pa.int8()), ("c", VECTOR)]),
+        {},
+        "csv",
+        Rules(nulls=frozenset("c")),
+    )
+    assert lacking == [], "what is not there holds nothing"
+    assert fits(pa.schema([("c", pa.null())]), pa.schema([("c", pa.date32())]), {}, "csv", TEXT) == []

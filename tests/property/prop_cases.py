@@ -191,7 +191,8 @@ def dataset(d: Dice, want: DesiredTable | None) -> DatasetState:
     entries = [f"config:{k}" for k in KEYS] + [f"schema:{k}" for k in KEYS] + ["index:i1", "index:i2", "index:i3"]
     entries += [f"field:{c.replace(':', '%3A')}:{k}" for c in COLUMNS for k in ("comment", *KEYS)] + ["later:new"]
     applied = tuple(sorted(d.some(entries, 5)))
-    return DatasetState(fields, metadata, config, there, d.pick(OWNERS), applied, 1 + d.roll(9))
+    state = DatasetState(fields, metadata, config, there, d.pick(OWNERS), applied, 1 + d.roll(9))
+    return replace(state, empty=d.roll(4) == 0)
 
 
 def live_table(

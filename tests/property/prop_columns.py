@@ -7,7 +7,7 @@ from dataclasses import replace
 from prop_dice import Dice
 
 from reconciler.model.arrow import ArrowType, Field, ListOf, Struct, parse_type
-from reconciler.model.state import Index, Param
+from reconciler.model.state import BuildRecord, Index, Param
 
 COLUMNS = ("id", "x", "y", "st", "a:b")
 CHILDREN = ("p", "q", "r")
@@ -105,7 +105,19 @@ def indexes(d: Dice, fields: tuple[Field, ...], live: bool) -> tuple[Index, ...]
     out = []
     for name in d.some(["i1", "i2", "i3"], 2):
         type_, params = d.pick(INDEXES)
-        recorded = tuple(sorted(d.some(sorted(params)))) if live else ()
-        shown = {k: v for k, v in params.items() if k in recorded} if live and d.one_in(2) else params
-        out.append(Index(name, d.pick(paths), type_, shown, recorded))
+        column = d.pick(paths)
+        out.append(_live_index(d, Index(name, column, type_, params)) if live else Index(name, column, type_, params))
     return tuple(out)
+
+
+def _live_index(d: Dice, index: Index) -> Index:
+    """Read or not, built by us or by others, over few rows or many. Ours is as declared, but for partitions."""
+    declared = d.pick([params for type_, params in INDEXES if type_ == index.type])
+    record = None if d.one_in(2) else BuildRecord(declared, d.pick((0, 300)), d.one_in(2), d.pick((0, 0, 1)))
+    params = dict(declared) if record is not None and record.current else dict(index.params)
+    unread = frozenset({"num_partitions"} & params.keys() if d.one_in(3) else ())
+    if "num_partitions" in params and d.one_in(3):
+        params["num_partitions"] = 1
+    shown = {k: v for k, v in params.items() if k not in unread}
+    rows = None if d.one_in(3) else d.pick((0, 3, 300, 5000))
+    return replace(index, params=shown, unread=unread, record=record, rows=rows)

@@ -224,7 +224,7 @@ def test_three_way_maps(
 
 @given(cases())
 def test_a_plan_with_changes_is_never_rendered_as_nothing(case: Case) -> None:
-    """[13] Each object that changes has a line; no step, no line but the last; what is held back says why."""
+    """[13] Each object that changes has a line; no step, no line but the last; what is blocked says why."""
     try:
         plan = plan_on(case, catalog_of(case))
     except PlanError:
@@ -236,7 +236,10 @@ def test_a_plan_with_changes_is_never_rendered_as_nothing(case: Case) -> None:
     assert len(lines) == len({(step.key, step.deletes) for step in plan.steps})
     for step in plan.steps:
         assert any(line.endswith(f" {dotted(step.change.ident)}") for line in lines)
-        assert step.verdict == "allowed" or f"{step.action} {step.verdict}: {step.reason}" in text
+        if step.verdict != "allowed":
+            assert f"{step.action} {step.verdict}" in text
+            assert step.blocking_reason in text
+            assert step.purpose in text
 
 
 def test_an_empty_tape_is_the_plainest_case() -> None:

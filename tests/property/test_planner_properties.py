@@ -16,19 +16,31 @@ from hypothesis import strategies as st
 from prop_cases import GAPS, THEM, Case, cases, place_in
 from prop_run import allowed, apply_all, catalog_of, dump, held_back, may_change, plan_on, state_of
 
+from reconciler.catalog.memory import MemoryCatalog
 from reconciler.core.errors import PlanError
+from reconciler.core.fields import find
 from reconciler.core.globs import matcher
+from reconciler.core.index_fit import unsuitable
 from reconciler.core.planner import make_plan
 from reconciler.core.world import World
-from reconciler.model.change import DELETES, RenameNamespace, RenameTable
+from reconciler.model.arrow import Field
+from reconciler.model.change import (
+    DELETES,
+    AlterColumns,
+    BackfillColumns,
+    CreateIndex,
+    DropColumns,
+    RenameNamespace,
+    RenameTable,
+)
 from reconciler.model.codec import canonical
 from reconciler.model.desired import DEFAULT_OWNER, DesiredTable
 from reconciler.model.errors import Code
 from reconciler.model.ident import Ident, is_below
 from reconciler.model.observed import Detached, Gap, Present, Snapshot, Unreadable
-from reconciler.model.plan import INCOMPLETE, TWO_APPLIES, Plan
+from reconciler.model.plan import INCOMPLETE, TWO_APPLIES, Plan, Step
 from reconciler.model.plan_json import plan_from_json, plan_to_json
-from reconciler.model.state import NamespaceState, TableState
+from reconciler.model.state import Index, NamespaceState, TableState
 
 
 def planned(case: Case) -> Plan:
@@ -63,6 +75,9 @@ def test_after_apply_only_what_was_held_back_is_left(case: Case) -> None:
     assert allowed(again) == []
     settled = held_back(plan) - held_back(again)
     assert held_back(again) <= held_back(plan)
+    if case.options.targets:  # A target may name the old identifier: renamed, the object is outside of it.
+        moved = {s.change.ident for s in plan.steps if isinstance(s.change, RenameNamespace | RenameTable)}
+        settled = {(a, i) for a, i in settled if not any(i[: len(m)] == m for m in moved)}
     assert {action for action, _ in settled} <= {"rename_table", "rename_namespace"}, (
         "only a rename whose old name went"
     )
@@ -119,7 +134,8 @@ def test_only_what_we_own_and_nobody_protects_is_deleted(case: Case) -> None:
 
 @given(cases(), st.randoms(use_true_random=False))
 def test_any_order_that_the_needs_allow_is_legal(case: Case, luck: random.Random) -> None:
-    """[4] Every prefix too: the world refuses a create without its parent and a drop of what is not empty."""
+    """[4] Every prefix too: the world refuses a create without its parent and a drop of what is not empty. The steps
+    of one object run in the order of the plan."""
     plan = planned(case)
     assume(plan.refused is None)
     world = catalog_of(case).world
@@ -131,13 +147,52 @@ def test_any_order_that_the_needs_allow_is_legal(case: Case, luck: random.Random
     done: set[str] = {s.id for s in plan.steps if s.verdict != "allowed"}
     while todo:
         building = any(not s.deletes for s in todo)
-        ready = [s for s in todo if set(s.needs) <= done and not (s.deletes and building)]
+        firsts = list({s.key: s for s in reversed(todo)}.values())
+        ready = [s for s in firsts if set(s.needs) <= done and not (s.deletes and building)]
         assert ready, "the needs go in a circle, or name a step that never runs"
         step = luck.choice(ready)
         world.apply(step.change)
         done.add(step.id)
         todo.remove(step)
     assert dump(world.snapshot()) == end
+
+
+@given(cases(), st.data())
+def test_a_step_that_fails_leaves_the_others_legal(case: Case, data: st.DataObject) -> None:
+    """Whatever does not need it can be done without it, and what another column's values decide does not need it."""
+    plan = planned(case)
+    assume(plan.refused is None and allowed(plan))
+    failed = data.draw(st.sampled_from(allowed(plan)))
+    world = catalog_of(case).world
+    lost = {failed.id}
+    for step in allowed(plan):
+        if step.id in lost or lost.intersection(step.needs) or step.deletes:
+            lost.add(step.id)
+        else:
+            world.apply(step.change)
+    drops = any(isinstance(s.change, DropColumns) and s.key == failed.key for s in plan.steps)
+    if (columns := _columns(failed)) and not drops:  # An index waits for all drops: its name may be that of one lost.
+        others = [s for s in allowed(plan) if s.key == failed.key and _columns(s) and not _columns(s) & columns]
+        computed = {f.name for s in plan.steps if isinstance(s.change, BackfillColumns) for f in s.change.fields}
+        others = [s for s in others if not _takes_name(s, failed) and not _columns(s) & computed]
+        assert not lost.intersection(s.id for s in others)
+
+
+def _columns(step: Step) -> frozenset[str]:
+    """Of a cast, or of an index."""
+    match step.change:
+        case AlterColumns(columns=columns) if all(a.rename is None for a in columns):
+            return frozenset(a.path.partition(".")[0] for a in columns)
+        case CreateIndex(index=index):
+            return frozenset({index.column.partition(".")[0]})
+        case _:
+            return frozenset()
+
+
+def _takes_name(step: Step, failed: Step) -> bool:
+    """An index of another column gets the name of one that goes with a cast."""
+    lost = failed.change.loses if isinstance(failed.change, AlterColumns) else ()
+    return isinstance(step.change, CreateIndex) and step.change.index.name in lost
 
 
 @given(cases())
@@ -156,7 +211,8 @@ def test_deletes_come_last_and_needs_look_back(case: Case) -> None:
 
 @given(cases(), st.data())
 def test_killed_after_any_step_and_run_again(case: Case, data: st.DataObject) -> None:
-    """[5] The next plan picks up what is left and ends where an undisturbed run ends."""
+    """[5] The next plan picks up what is left and ends where an undisturbed run ends. What is only recorded along with
+    another change (core/notes.py) may wait for the next one."""
     plan = planned(case)
     assume(plan.refused is None and allowed(plan) and not any(s.blocked_by == TWO_APPLIES for s in plan.steps))
     undisturbed = catalog_of(case)
@@ -168,7 +224,20 @@ def test_killed_after_any_step_and_run_again(case: Case, data: st.DataObject) ->
     rest = plan_on(case, killed)
     assume(rest.refused is None)
     apply_all(rest, killed)
-    assert state_of(killed) == state_of(undisturbed)
+    ended, meant = recorded(killed), recorded(undisturbed)
+    assert {key: rest for key, (rest, _) in ended.items()} == {key: rest for key, (rest, _) in meant.items()}
+    assert all(keys <= meant[key][1] for key, (_, keys) in ended.items())
+
+
+def recorded(catalog: MemoryCatalog) -> dict[tuple[str, Ident], tuple[object, set[str]]]:
+    """The state of each object without the keys that we recorded as ours, and those keys."""
+    out: dict[tuple[str, Ident], tuple[object, set[str]]] = {}
+    for key, text in state_of(catalog).items():
+        value = json.loads(text)
+        shown = next(iter(value.values()))
+        parts = [p for p in (shown.get("marks"), shown.get("dataset")) if isinstance(p, dict)]
+        out[key] = value, {entry for part in parts for entry in part.pop("applied", [])}
+    return out
 
 
 @given(cases(gaps=False), st.sampled_from(GAPS))
@@ -303,7 +372,8 @@ def test_a_fresh_catalog_ends_as_declared(case: Case) -> None:
     plan = planned(empty)
     assume(not case.options.targets)
     bare = {i for i, t in case.desired.tables["lake"].items() if t.fields is None}
-    assert {s.verdict for s in plan.steps if s.change.ident not in bare} <= {"allowed"}
+    steps = [s for s in plan.steps if s.change.ident not in bare and not isinstance(s.change, CreateIndex)]
+    assert {s.verdict for s in steps} <= {"allowed"}
     catalog = catalog_of(empty)
     apply_all(plan, catalog)
     world: World = catalog.world
@@ -323,7 +393,14 @@ def test_a_fresh_catalog_ends_as_declared(case: Case) -> None:
             assert found.state.columns == case.capabilities.columns_of(dataset.fields)
             assert [f.name for f in dataset.fields] == [f.name for f in t.fields]
             if not t.ignore_differences:
-                assert [i.name for i in dataset.indexes] == sorted(i.name for i in t.indexes)
+                unfit = {i.name for i in t.indexes if _unfit(i, t.fields)}
+                assert [i.name for i in dataset.indexes] == sorted({i.name for i in t.indexes} - unfit)
+
+
+def _unfit(index: Index, fields: tuple[Field, ...]) -> bool:
+    """An index that its column cannot have; validation says so before there is a plan."""
+    column = find(fields, index.column)
+    return column is not None and unsuitable(index, column.type) is not None
 
 
 @given(cases())

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import initialize, invariant, rule
 from prop_cases import (
     NAMESPACES,
     TABLES,
@@ -23,6 +23,7 @@ from prop_cases import (
 )
 from prop_columns import small_map
 from prop_dice import Dice
+from prop_foreign_writer import TAPES, ForeignWriter, foreign_data, unchanged
 from prop_run import ListingCatalog, allowed, may_change, plan_on, state_of
 
 from reconciler.catalog.memory import place
@@ -36,8 +37,6 @@ from reconciler.model.ident import Ident
 from reconciler.model.observed import Present, Unreadable
 from reconciler.model.plan import THRESHOLD, TWO_APPLIES
 from reconciler.model.state import Marks, NamespaceState, TableState
-
-TAPES = st.binary(min_size=200, max_size=200).map(Dice)
 
 
 class Kill:
@@ -53,7 +52,7 @@ class Kill:
                 raise CatalogError(Code.PERMISSION_DENIED, "killed")
 
 
-class Team(RuleBasedStateMachine):
+class Team(ForeignWriter):
     def __init__(self) -> None:
         super().__init__()
         self.catalog = ListingCatalog(World(locate=place))
@@ -132,11 +131,12 @@ class Team(RuleBasedStateMachine):
             plan = plan_on(case, self.catalog)
         except PlanError:
             return
-        before = state_of(self.catalog)
+        before, theirs = state_of(self.catalog), foreign_data(self.catalog.world, options)
         self.catalog.fault = fault
         report = execute(plan, {"lake": self.catalog}, parallelism=1, sleep=lambda _: None)
         self.catalog.fault = None
         after = state_of(self.catalog)
+        unchanged(theirs, self.catalog.world)
         changed = {k for k in before.keys() | after.keys() if before.get(k) != after.get(k)}
         assert not {k for k in changed if k in before and not may_change(case, k)}
         if plan.refused is not None or report.outcome == "stale":

@@ -117,7 +117,7 @@ def test_when_not_even_those_fit_what_will_happen_comes_before_what_will_not() -
     assert [n.id for n in cut.nodes[:-1]] == [f"s{i + 1}" for i in (*range(10, 40), *range(70, 140))]
     assert cut.nodes[-1].lines == (
         "40 more",
-        "30 of them destructive, blocked or unsupported",
+        "30 of them destructive, deleting, blocked or unsupported",
         "not shown; --target narrows",
     )
 

@@ -44,7 +44,7 @@ def test_text_of_a_run_that_was_killed_and_of_the_next() -> None:
         "  2026-01-02T03:04:06.000+00:00  NO END   s2  declare_table  lake:n.u\n"
         "           it began, and the journal has no end of it: what the catalog holds is not known; apply again\n"
         "  skipped  s3\n"
-        "No end: 1 never ended, 1 done, 1 skipped; the journal ends without an outcome: the run was killed\n"
+        "No end: 1 done, 1 skipped, 1 never ended; the journal ends without an outcome: the run was killed\n"
         "\n"
         "2026-01-03T00:00:00.000+00:00  run of plan sha256:cd\n"
         "  2026-01-02T03:04:06.000+00:00  FAILED   s2  declare_table  lake:n.u  2.50 s\n"
@@ -88,7 +88,7 @@ def test_text_of_the_leases() -> None:
         f"it was {HELD}, and was not renewed\n"
         "  2026-01-02T03:04:06.000+00:00  done     s1  declare_table  lake:n.t  2.50 s\n"
         f"  2026-01-02T03:04:09.000+00:00  LOST     the lease of catalog lake was lost: it is {HELD}\n"
-        "2026-01-02T03:04:09.000+00:00  Partial: 1 done\n"
+        "2026-01-02T03:04:09.000+00:00  Partly applied: 1 done\n"
     )
     assert f"REFUSED  the lease of catalog lake was not given after 75.0 s: it is {HELD}\n" in shown(REFUSED)
     assert "the lease of catalog lake cannot be taken: PermissionDenied: no\n" in shown(UNAVAILABLE)
@@ -164,7 +164,7 @@ def test_markdown_of_a_report() -> None:
     markdown = report_markdown(run_of_report(report(*steps, message="1 failed; s2000 broke")))
     assert length(markdown) <= 60_000
     assert whole(markdown)
-    assert markdown.startswith("### Partial: 1 failed, 1 unknown, 1 not run, 2000 done\n")
+    assert markdown.startswith("### Partly applied: 2000 done, 1 failed, 1 unknown, 1 not run\n")
     rows = [r for r in read(RENDERERS["github"](markdown)).rows if r[0] != "result"]
     assert [r[0] for r in rows[:4]] == ["failed", "unknown", "not run", "done"]
     hidden, total, kinds = cut(markdown)["step"]

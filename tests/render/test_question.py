@@ -28,19 +28,22 @@ def many(catalogs: dict[str, int]) -> Plan:
             drop = DropColumns((f"t{n}",), ("old",))
             steps.append(step(len(steps) + 1, drop, catalog=catalog, risk="destructive", reason="not declared"))
         gone = DeregisterTable(("gone",))
-        steps.append(step(len(steps) + 1, gone, catalog=catalog, risk="destructive", reason="state: absent"))
+        steps.append(step(len(steps) + 1, gone, catalog=catalog, risk="metadata", reason="state: absent"))
     return plan(tuple(steps))
 
 
 def test_each_catalog_shows_its_own(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     shown = asked(many({"aaa": 250, "zzz": 1}), monkeypatch, capsys, "aaa", "zzz")
     first, second = shown.split("Data in catalog aaa could be lost. To apply, type the catalog's name: ")
-    assert first.startswith("Destructive in catalog aaa: 251 steps\n  - aaa:t0  drop_columns: not declared\n")
+    assert first.startswith("Destructive in catalog aaa: 250 steps\n  - aaa:t0  drop_columns: not declared\n")
     assert "zzz" not in first
-    listed = first.count("\n  - aaa:")
-    assert f"  ... and {251 - listed} more\n" in first
+    listed = first.count("\n  - aaa:t")
+    assert (
+        f"  ... and {250 - listed} more\nRemoved from catalog aaa: 1 object\n  - aaa:gone  deregister_table:" in first
+    )
     assert second.startswith(
-        "Destructive in catalog zzz: 2 steps\n  - zzz:t0  drop_columns: not declared\n"
+        "Destructive in catalog zzz: 1 step\n  - zzz:t0  drop_columns: not declared\n"
+        "Removed from catalog zzz: 1 object\n"
         "  - zzz:gone  deregister_table: state: absent\nData in catalog zzz could be lost."
     )
 
@@ -49,9 +52,10 @@ def test_many_catalogs_share_the_room(monkeypatch: pytest.MonkeyPatch, capsys: p
     names = [f"c{n:02}" for n in range(30)]
     shown = asked(many(dict.fromkeys(names, 40)), monkeypatch, capsys, *names)
     for name in names:
-        assert f"Destructive in catalog {name}: 41 steps\n" in shown
-        assert shown.count(f"\n  - {name}:") == 3
-    assert shown.count("  ... and 38 more\n") == 30
+        assert f"Destructive in catalog {name}: 40 steps\n" in shown
+        assert f"Removed from catalog {name}: 1 object\n  - {name}:gone" in shown
+        assert shown.count(f"\n  - {name}:") == 4
+    assert shown.count("  ... and 37 more\n") == 30
 
 
 def test_what_keeps_its_data_is_told_before_the_question(
@@ -59,7 +63,7 @@ def test_what_keeps_its_data_is_told_before_the_question(
 ) -> None:
     shown = asked(many({"aaa": 0, "zzz": 0}), monkeypatch, capsys, "yes")
     assert shown == (
-        "Destructive in catalog aaa: 1 step\n  - aaa:gone  deregister_table: state: absent\n"
-        "Destructive in catalog zzz: 1 step\n  - zzz:gone  deregister_table: state: absent\n"
+        "Removed from catalog aaa: 1 object\n  - aaa:gone  deregister_table: state: absent\n"
+        "Removed from catalog zzz: 1 object\n  - zzz:gone  deregister_table: state: absent\n"
         "Apply this plan? Type yes to apply, anything else to stop: "
     )

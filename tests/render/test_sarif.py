@@ -162,7 +162,7 @@ def test_a_report_has_notes() -> None:
     run = checked(run_sarif([run_of_report(report(result(1), failed(2)))], {}))
     assert run["invocations"][0]["executionSuccessful"] is False
     texts = [n["message"]["text"] for n in run["invocations"][0]["toolExecutionNotifications"]]
-    assert texts == ["s2 declare_table lake:n.t: Internal (18): it is on fire", "Partial: why"]
+    assert texts == ["s2 declare_table lake:n.t: Internal (18): it is on fire", "Partly applied: why"]
 
 
 def words() -> Mapping[str, str]:

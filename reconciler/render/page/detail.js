@@ -32,7 +32,7 @@ function notInTheList(entry) {
 function told(entry) {
   const held = entry.verdict ? entry.verdict !== "allowed" : entry.style === "blocked";
   const kind = held ? "held" : entry.risk === "destructive" || entry.style === "delete" ? "held destroys" : "";
-  const why = entry.blocked_by ? el("p", { class: "dim" }, "held back by: ", el("code", {}, entry.blocked_by)) : null;
+  const why = entry.blocked_by ? el("p", { class: "dim" }, "blocked by: ", el("code", {}, entry.blocked_by)) : null;
   return [entry.reason || why ? el("div", { class: kind }, el("p", {}, entry.reason), why) : null,
     entry.hint ? el("p", {}, "Fix: " + entry.hint) : null,
     entry.waiver ? el("p", {}, "Waived: " + entry.waiver) : null,

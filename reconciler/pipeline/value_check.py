@@ -1,0 +1,151 @@
+"""Do the values of a column fit what is declared? Asked while a plan is made, in this process, without Spark.
+
+Only the column in question is read, and only up to a bound; what is read is judged by the code that the step itself
+runs. Whatever cannot be judged here is left to the step, which reads all values before it commits anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from reconciler.catalog.arrow_convert import from_arrow_schema, to_arrow_type
+from reconciler.catalog.base import Catalog, DataPlace
+from reconciler.catalog.lance_cast import cast_sql
+from reconciler.core.casts import classify
+from reconciler.core.fields import find
+from reconciler.core.value_checks import Checks
+from reconciler.model.errors import CatalogError
+from reconciler.model.ident import Ident, ObjectKey
+from reconciler.model.observed import Present, Snapshot
+from reconciler.model.state import TableState
+from reconciler.model.values import ValueCheck, ValueFinding
+from reconciler.pipeline import column_casts, evolve_task
+from reconciler.pipeline.claims import opened
+
+AT_A_TIME = 8
+"""Tables."""
+MOST_ROWS = 1_000_000
+MOST_BYTES = 256 * 2**20
+"""Of one column, read for a plan."""
+MOST_MISFITS = 1000
+"""Counted one by one; a column with more of them is not read any further."""
+EXAMPLES = 3
+
+
+def with_findings(
+    asked: Mapping[ObjectKey, Checks],
+    snapshots: Mapping[str, Snapshot],
+    catalogs: Mapping[str, Catalog],
+    clean: Callable[[str], str] = lambda text: text,
+) -> dict[str, Snapshot]:
+    """The snapshots with what was found, several tables at a time. `clean` takes secrets out of the values shown."""
+
+    def look(key: ObjectKey) -> Mapping[ValueCheck, ValueFinding]:
+        found = snapshots[key.catalog].tables[key.ident]
+        if not isinstance(found, Present) or not isinstance(found.state, TableState):
+            return {}
+        try:
+            place = catalogs[key.catalog].data_place(key.ident, found.state)
+        except CatalogError:
+            return {}
+        return look_at_values(place, asked[key])
+
+    with ThreadPoolExecutor(AT_A_TIME, thread_name_prefix="values") as pool:
+        seen = list(zip(asked, pool.map(look, asked), strict=True))
+    values: dict[str, dict[tuple[Ident, ValueCheck], ValueFinding]] = {name: {} for name in snapshots}
+    for key, findings in seen:
+        for check, finding in findings.items():
+            shown = tuple(clean(example) for example in finding.examples)
+            values[key.catalog][key.ident, check] = replace(finding, examples=shown)
+    return {name: replace(s, values=values[name]) for name, s in snapshots.items()}
+
+
+def look_at_values(place: DataPlace, checks: Mapping[ValueCheck, str]) -> dict[ValueCheck, ValueFinding]:
+    """`checks` with the path of each column as it is now. What cannot be read or judged is left out."""
+    try:
+        dataset = opened(place)
+    except CatalogError:
+        return {}
+    found = {}
+    for check, path in checks.items():
+        try:
+            found[check] = _found(dataset, check, path)
+        except Exception:  # Whatever it is, the step itself will say so before it writes.
+            continue
+    return {check: finding for check, finding in found.items() if finding is not None}
+
+
+def _found(dataset: Any, check: ValueCheck, path: str) -> ValueFinding | None:
+    live = find(from_arrow_schema(dataset.schema)[0], path)
+    assert live is not None
+    in_place = check.type is not None and classify(live.type, check.type) == "narrow"
+    quoted = ".".join(evolve_task.quoted(part) for part in path.split("."))
+    sources = [{"sql": quoted}]
+    wanted = None if check.type is None else to_arrow_type(check.type)
+    if in_place:
+        sources.append({"sql": cast_sql("arrow_try_cast", path, wanted)})
+    rows = read = misfits = 0
+    examples: list[str] = []
+    total = dataset.count_rows()
+    for batch in evolve_task.scanned(dataset, sources).to_batches():
+        values = batch.column(evolve_task.value_name(0))
+        for at in _misfits(values, batch, check, wanted, in_place):
+            misfits += 1
+            if len(examples) < EXAMPLES:
+                examples.append(_example(values.slice(at, 1), rows + at, check))
+            if misfits == MOST_MISFITS:
+                return ValueFinding(rows + at + 1, False, misfits, tuple(examples))
+        rows += batch.num_rows
+        read += values.nbytes
+        if rows >= MOST_ROWS or read >= MOST_BYTES:
+            break
+    return ValueFinding(rows, rows >= total, misfits, tuple(examples))
+
+
+def _misfits(values: Any, batch: Any, check: ValueCheck, wanted: Any, in_place: bool) -> Iterator[int]:
+    """The places in the batch, in order."""
+    if check.type is None:
+        return _nulls(values)
+    if in_place:
+        return _lost(values, batch.column(evolve_task.value_name(1)))
+    return column_casts.misfits(values, wanted)
+
+
+def _nulls(values: Any) -> Iterator[int]:
+    return (at for at in range(len(values)) if not values[at].is_valid) if values.null_count else iter(())
+
+
+def _lost(values: Any, cast: Any) -> Iterator[int]:
+    """A cast that is only tried gives null where it fails, at any depth."""
+    if _deep_nulls(values) == _deep_nulls(cast):
+        return iter(())
+    return (at for at in range(len(values)) if _gone(values[at].as_py(), cast[at].as_py()))
+
+
+def _deep_nulls(values: Any) -> int:
+    types = pa.types
+    count = int(values.null_count)
+    if types.is_struct(values.type):
+        return count + sum(_deep_nulls(part) for part in values.flatten())
+    if types.is_list(values.type) or types.is_large_list(values.type) or types.is_fixed_size_list(values.type):
+        return count + _deep_nulls(values.flatten())
+    if types.is_dictionary(values.type):
+        return int(values.dictionary_decode().null_count)
+    return count
+
+
+def _gone(value: Any, cast: Any) -> bool:
+    if isinstance(value, dict) and isinstance(cast, dict):
+        return any(_gone(value[key], cast.get(key)) for key in value)
+    if isinstance(value, list) and isinstance(cast, list):
+        return any(_gone(a, b) for a, b in zip(value, cast, strict=True))
+    return value is not None and cast is None
+
+
+def _example(value: Any, row: int, check: ValueCheck) -> str:
+    return f"row {row}" if check.type is None else f"{column_casts.shown(value)} in row {row}"

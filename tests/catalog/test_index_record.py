@@ -1,0 +1,240 @@
+"""What is recorded about an index: whose build it is, at every point where a run can be cut, and beside another run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import lance
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from reconciler.catalog import lance_write
+from reconciler.catalog.base import WriteContext
+from reconciler.catalog.lance_dataset import Datasets
+from reconciler.catalog.lance_index import INDEXES_KEY, Recorded, load_record
+from reconciler.catalog.lance_write import DatasetChange, apply_to_dataset
+from reconciler.model.change import CreateIndex, DropIndex, ReplaceIndex
+from reconciler.model.errors import CatalogError, Code
+from reconciler.model.state import Index
+
+T = ("t",)
+OLD, NEW = Index("id_idx", "id", "btree"), Index("id_idx", "id", "zonemap")
+TWO, FOUR = (Index("v_idx", "v", "ivf_flat", {"num_partitions": n, "metric": "l2"}) for n in (2, 4))
+
+
+def write(uri: str, change: DatasetChange) -> None:
+    apply_to_dataset(Datasets(), uri, change, WriteContext("sha256:p", "s1"))
+
+
+def record(uri: str) -> dict[str, Recorded]:
+    return load_record(lance.dataset(uri).metadata.get(INDEXES_KEY))
+
+
+def live(uri: str) -> dict[str, Index]:
+    return {i.name: i for i in Datasets().state(uri).indexes}
+
+
+def rows(count: int, dim: int = 8) -> pa.Table:
+    values = np.random.default_rng(count).standard_normal(count * dim).astype("float32")
+    vectors = pa.FixedSizeListArray.from_arrays(pa.array(values), dim)
+    return pa.table({"id": pa.array(range(count), pa.int64()), "v": vectors, "w": vectors})
+
+
+@pytest.fixture
+def uri(tmp_path: Path) -> str:
+    uri = str(tmp_path / "t.lance")
+    lance.write_dataset(rows(300), uri)
+    write(uri, CreateIndex(T, OLD))
+    write(uri, CreateIndex(T, TWO))
+    return uri
+
+
+def test_a_dropped_index_is_forgotten(uri: str) -> None:
+    write(uri, DropIndex(T, "id_idx"))
+    assert [*record(uri)] == ["v_idx"]
+
+
+def test_what_another_run_records_meanwhile_stays(uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It found the index dropped, and makes it anew before this run has taken its own record back."""
+    drop = lance.LanceDataset.drop_index
+
+    def slow(self: lance.LanceDataset, name: str) -> None:
+        drop(self, name)
+        write(uri, CreateIndex(T, NEW))
+
+    monkeypatch.setattr(lance.LanceDataset, "drop_index", slow)
+    write(uri, DropIndex(T, "id_idx"))
+    assert record(uri)["id_idx"].type == "zonemap"
+    assert live(uri)["id_idx"].type == "zonemap"
+
+
+def test_the_record_is_about_the_index_that_was_built(uri: str) -> None:
+    found = live(uri)["v_idx"].record
+    assert found is not None
+    assert (found.params, found.rows, found.current) == (TWO.params, 300, True)
+    lance.dataset(uri).create_index("v", "IVF_FLAT", name="v_idx", metric="l2", num_partitions=3, replace=True)
+    again = live(uri)["v_idx"]
+    assert again.params["num_partitions"] == 3
+    assert again.record is not None
+    assert not again.record.current
+
+
+def test_a_cut_between_the_record_and_the_swap(uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The old index is live, with its own parameters, and the record says nothing about it. The next run ends it."""
+
+    def cut(*_: Any, **__: Any) -> None:
+        raise SystemExit
+
+    with monkeypatch.context() as m:
+        m.setattr(lance_write, "swap", cut)
+        with pytest.raises(SystemExit):
+            write(uri, ReplaceIndex(T, FOUR))
+    found = live(uri)["v_idx"]
+    assert found.params["num_partitions"] == 2
+    assert found.record is not None
+    assert (found.record.params, found.record.current) == (FOUR.params, False)
+    write(uri, ReplaceIndex(T, FOUR))
+    found = live(uri)["v_idx"]
+    assert (found.params["num_partitions"], found.record and found.record.current) == (4, True)
+
+
+@pytest.mark.parametrize(
+    "index",
+    [FOUR, Index("v_idx", "w", "ivf_flat", {"num_partitions": 4}), Index("v_idx", "id", "bitmap")],
+    ids=["parameter", "column", "type"],
+)
+def test_no_version_is_without_it(uri: str, index: Index) -> None:
+    before = lance.dataset(uri).version
+    write(uri, ReplaceIndex(T, index))
+    after = lance.dataset(uri).version
+    for version in range(before, after + 1):
+        names = [d.name for d in lance.dataset(uri, version=version).describe_indices()]
+        assert names.count("v_idx") == 1, version
+    found = live(uri)["v_idx"]
+    assert (found.column, found.type) == (index.column, index.type)
+    assert found.indexed_rows == found.rows == 300
+    carried = lance.dataset(uri).read_transaction(after).transaction_properties
+    assert carried["reconciler.step"] == "s1"
+
+
+def test_two_runs_of_one_replace(uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second one loses at its commit, and finds what it wanted."""
+    swap = lance_write.swap
+
+    def overtaken(*given: Any) -> Any:
+        monkeypatch.setattr(lance_write, "swap", swap)
+        write(uri, ReplaceIndex(T, FOUR))
+        return swap(*given)
+
+    monkeypatch.setattr(lance_write, "swap", overtaken)
+    with pytest.raises(CatalogError) as lost:
+        write(uri, ReplaceIndex(T, FOUR))
+    assert lost.value.code is Code.CONCURRENT_MODIFICATION
+    found = live(uri)["v_idx"]
+    assert found.params["num_partitions"] == 4
+    assert found.record is not None
+    assert found.record.current  # Both builds are recorded, whichever was first.
+
+
+def test_rows_that_come_meanwhile_are_not_covered(uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    swap = lance_write.swap
+
+    def later(*given: Any) -> Any:
+        lance.write_dataset(rows(50), uri, mode="append")
+        return swap(*given)
+
+    monkeypatch.setattr(lance_write, "swap", later)
+    write(uri, ReplaceIndex(T, FOUR))
+    found = live(uri)["v_idx"]
+    assert (found.params["num_partitions"], found.indexed_rows, found.rows) == (4, 300, 350)
+
+
+def test_an_index_on_an_empty_table_is_replaced(tmp_path: Path) -> None:
+    """Of every type: Lance has no build of a bitmap without rows, and replaces one only on the same column."""
+    uri = str(tmp_path / "e.lance")
+    lance.write_dataset(rows(0), uri)
+    write(uri, CreateIndex(T, OLD))
+    for type_, column in (("bitmap", "id"), ("btree", "id"), ("ivf_flat", "v"), ("bitmap", "id"), ("zonemap", "id")):
+        write(uri, ReplaceIndex(T, Index("id_idx", column, type_)))
+        assert {n: (i.type, i.column) for n, i in live(uri).items()} == {"id_idx": (type_, column)}
+
+
+def test_the_partitions_of_every_vector_are_read(tmp_path: Path) -> None:
+    """Of every item type, also inside a struct."""
+    uri, count = str(tmp_path / "e.lance"), 300
+    numbers = np.random.default_rng(0).standard_normal(count * 8)
+    bits = np.random.default_rng(0).integers(0, 255, count * 8).astype("uint8")
+    items = {"f16": numbers.astype("float16"), "f32": numbers.astype("float32"), "f64": numbers, "u8": bits}
+    columns = {name: pa.FixedSizeListArray.from_arrays(pa.array(values), 8) for name, values in items.items()}
+    nested = pa.StructArray.from_arrays([columns["f32"]], ["v"])
+    lance.write_dataset(pa.table({**columns, "s": nested}), uri)
+    for column in (*columns, "s.v"):
+        params = {"num_partitions": 3, "metric": "hamming" if column == "u8" else "l2"}
+        write(uri, CreateIndex(T, Index(column, column, "ivf_flat", params)))
+    assert {n: i.params["num_partitions"] for n, i in live(uri).items()} == dict.fromkeys((*columns, "s.v"), 3)
+
+
+def test_an_index_whose_files_are_gone_or_broken(uri: str) -> None:
+    """Gone: nothing is known of it, and it can be replaced. Broken: that is said, and nothing is concluded from it."""
+    (folder,) = (Path(uri) / "_indices" / s.uuid for d in lance.dataset(uri).describe_indices() for s in d.segments
+                 if d.name == "v_idx")  # fmt: skip
+    for file in folder.iterdir():
+        file.write_bytes(b"junk" * 10)
+    with pytest.raises(CatalogError, match="index v_idx"):
+        live(uri)
+    for file in folder.iterdir():
+        file.unlink()
+    found = live(uri)["v_idx"]
+    assert (found.unread, "num_partitions" in found.params) == (frozenset({"num_partitions"}), False)
+    write(uri, ReplaceIndex(T, FOUR))
+    assert live(uri)["v_idx"].params["num_partitions"] == 4
+
+
+def test_an_index_that_is_gone_is_not_replaced(uri: str) -> None:
+    lance.dataset(uri).drop_index("v_idx")
+    with pytest.raises(CatalogError) as refused:
+        write(uri, ReplaceIndex(T, FOUR))
+    assert refused.value.code is Code.TABLE_INDEX_NOT_FOUND
+
+
+NO_PAIRS = '{"v_idx":{"column":"v","type":"ivf_flat","params":{},"segments":[1]}}'
+
+
+@pytest.mark.parametrize("text", ["[]", "{", '{"v_idx": 1}', '{"v_idx": {"column": "v"}}', "null", NO_PAIRS])
+def test_a_record_that_cannot_be_read_counts_as_none(uri: str, text: str) -> None:
+    lance.dataset(uri).update_metadata({INDEXES_KEY: text})
+    found = live(uri)["v_idx"]
+    assert (found.params["num_partitions"], found.record) == (2, None)
+
+
+def test_a_record_of_an_earlier_version_is_of_no_build(uri: str) -> None:
+    old = '{"v_idx":{"column":"v","type":"ivf_flat","params":{"num_partitions":8}}}'
+    lance.dataset(uri).update_metadata({INDEXES_KEY: old})
+    found = live(uri)["v_idx"]
+    assert found.params["num_partitions"] == 2
+    assert found.record is not None
+    assert not found.record.current
+
+
+@pytest.mark.parametrize(
+    ("values", "why"),
+    [
+        ([[np.nan] * 4] * 5, "Lance needs a vector to train ivf_flat, and the table has none"),
+        ([None] * 5, "Lance needs a vector to train ivf_flat, and the table has none"),
+        ([[1.0] * 4, *[None] * 4], None),
+    ],
+)
+@pytest.mark.parametrize("kind", [pa.float16(), pa.float32(), pa.float64()])
+def test_why_a_vector_index_covers_nothing(tmp_path: Path, values: Any, why: str | None, kind: Any) -> None:
+    schema = pa.schema([("My vec", pa.list_(kind, 4))])
+    place = str(tmp_path / "t.lance")
+    lance.write_dataset(schema.empty_table(), place).create_index("My vec", "IVF_FLAT", name="i", num_partitions=1)
+    lance.write_dataset(
+        pa.table([pa.array(values, pa.list_(pa.float32(), 4)).cast(schema.types[0])], schema=schema),
+        place,
+        mode="append",
+    )
+    index = live(place)["i"]
+    assert (index.rows, index.indexed_rows, index.untrained) == (5, 0, why)

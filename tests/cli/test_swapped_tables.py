@@ -1,0 +1,98 @@
+"""The folder of a root table is its entry: when somebody put other data in its place, our record of the table does not
+make that data ours. Nothing is written into it, not even the marker that takes a table out of the catalog."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import lance
+import pyarrow as pa
+import pytest
+from cli_runs import catalog, reconciler, table, write
+from contract.outsider_dir import LocalFiles
+
+LAYOUTS: dict[str, dict[str, Any]] = {"default": {}, "v1": {"manifest_enabled": False}}
+
+
+@pytest.fixture(params=LAYOUTS)
+def options(request: pytest.FixtureRequest) -> dict[str, Any]:
+    return LAYOUTS[request.param]
+
+
+@pytest.fixture
+def home(tmp_path: Path, options: dict[str, Any]) -> Path:
+    """Two tables of ours, and somebody's dataset."""
+    write(tmp_path, catalog("me", **options), table("t"), table("u"))
+    assert reconciler(tmp_path, "apply", "m.yaml", "--yes").code == 0
+    lance.write_dataset(pa.table({"id": [1], "secret": ["x"]}), tmp_path / "theirs")
+    return tmp_path
+
+
+def swap(home: Path, how: str) -> Path:
+    ours = home / "lake" / "t.lance"
+    ours.rename(home / "away")
+    if how == "link":
+        (home / "theirs").rename(home / "lake" / "theirs")
+        ours.symlink_to("theirs")
+        return home / "lake" / "theirs"
+    shutil.copytree(home / "theirs", ours)
+    if how == "marked":
+        lance.dataset(ours).update_metadata({"reconciler.owner": "them"})
+    return ours
+
+
+ABSENT = table("t").replace("schema: [{name: id, type: int64}]", "state: absent")
+
+
+@pytest.mark.parametrize("how", ["folder", "link", "marked"])
+@pytest.mark.parametrize("words", [(ABSENT,), ("--prune",)], ids=["absent", "prune"])
+def test_it_is_not_deregistered(home: Path, options: dict[str, Any], how: str, words: tuple[str, ...]) -> None:
+    theirs = swap(home, how)
+    before = LocalFiles(theirs).all()
+    absent = words if words[0] == ABSENT else ()
+    write(home, catalog("me", **options), table("u"), *absent)
+    more = () if absent else words
+    plan = reconciler(home, "plan", "m.yaml", *more, "--format", "json").json
+    assert [(s["verdict"], s["blocked_by"]) for s in plan["steps"]] == ([("blocked", "not_owned")] if absent else [])
+    assert reconciler(home, "apply", "m.yaml", "--yes", *more).code == (3 if absent else 0)
+    assert LocalFiles(theirs).all() == before
+
+
+def test_a_link_out_of_the_root_is_unreadable(home: Path, options: dict[str, Any]) -> None:
+    """As it is for a table that stays: apply would refuse it."""
+    (home / "lake" / "t.lance").rename(home / "away")
+    (home / "lake" / "t.lance").symlink_to(home / "away")
+    write(home, catalog("me", **options), ABSENT, table("u"))
+    (step,) = reconciler(home, "plan", "m.yaml", "--format", "json").json["steps"]
+    assert (step["verdict"], step["blocked_by"]) == ("blocked", "unreadable")
+    assert "leads out of the catalog's root folder" in step["reason"]
+
+
+def test_not_with_a_plan_of_before_either(home: Path, options: dict[str, Any]) -> None:
+    write(home, catalog("me", **options), ABSENT, table("u"))
+    assert reconciler(home, "plan", "m.yaml", "-o", "p.json").code == 0
+    theirs = swap(home, "folder")
+    before = LocalFiles(theirs).all()
+    done = reconciler(home, "apply", "--plan", "p.json", "--yes")
+    assert done.code in (1, 4), done.out
+    assert LocalFiles(theirs).all() == before
+
+
+def test_our_own_table_goes_whoever_wrote_its_rows(home: Path, options: dict[str, Any]) -> None:
+    """A table that we declared without a schema gets its dataset from its users, without our mark."""
+    write(home, catalog("me", **options), table("n").replace("schema: [{name: id, type: int64}]", "protect: false"))
+    assert reconciler(home, "apply", "m.yaml", "--yes").code == 0
+    lance.write_dataset(pa.table({"id": [1]}), home / "lake" / "n.lance", mode="append")
+    for protect in ("true", "false"):  # The record is written anew.
+        write(
+            home,
+            catalog("me", **options),
+            table("n").replace("schema: [{name: id, type: int64}]", f"protect: {protect}"),
+        )
+        assert reconciler(home, "apply", "m.yaml", "--yes").code == 0
+    write(home, catalog("me", **options), ABSENT, ABSENT.replace('"t"', '"n"'))
+    done = reconciler(home, "apply", "m.yaml", "--yes")
+    assert done.code == 0, done.out
+    assert (home / "lake" / "n.lance" / ".lance-deregistered").exists()

@@ -1,0 +1,153 @@
+"""Values that are looked at while a plan is made: what is found, how much is read, and what is left to the step."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+from typing import Any
+
+import lance
+import pyarrow as pa
+import pytest
+from cli.cli_runs import catalog, reconciler, table, write
+
+from reconciler.catalog.base import DataPlace
+from reconciler.model.arrow import parse_type
+from reconciler.model.values import ValueCheck, ValueFinding
+from reconciler.pipeline import value_check
+from reconciler.pipeline.value_check import look_at_values
+
+
+def found(path: Path, values: Any, type_: str | None, name: str = "c", asked: str | None = None) -> ValueFinding | None:
+    """Of a column with these values in a table with another one."""
+    rows = pa.table({"id": range(len(values)), name: values})
+    uri = str(path / "t.lance")
+    lance.write_dataset(rows, uri, mode="overwrite", max_rows_per_file=3, data_storage_version="2.2")
+    check = ValueCheck(name, None if type_ is None else parse_type(type_))
+    return look_at_values(DataPlace(uri), {check: asked or name}).get(check)
+
+
+@pytest.mark.parametrize(
+    ("values", "type_", "misfits", "examples"),
+    [
+        (["1", "red", None, "3", "x"], "int32", 2, ("'red' in row 1", "'x' in row 4")),
+        (["1", "2", None], "int32", 0, ()),
+        ([1, 300, -129, None, 5], "int8", 2, ("300 in row 1", "-129 in row 2")),
+        ([1.0, 2.5, None], "int64", 1, ("2.5 in row 1",)),
+        (["2024-01-01", "01/02/2024"], "date32", 1, ("'01/02/2024' in row 1",)),
+        ([dt.datetime(2024, 3, 31, 2, 30)], "timestamp[us, tz=Europe/Berlin]", 1, None),
+        ([[1, 2], [300], None, [None]], "list<int8>", 1, ("[300] in row 1",)),
+        ([[1.0, 2.0], [1.0]], "fixed_size_list<float32>[2]", 1, ("[1.0] in row 1",)),
+        ([{"a": 1}, {"a": 2**40}, None], "struct<a: int32>", 1, ("{'a': 1099511627776} in row 1",)),
+        ([["1"], ["2", "3"], ["4", "x"], [], None], "list<int32>", 1, ("['4', 'x'] in row 2",)),
+        ([[{"a": "1"}], [{"a": "2"}], [{"a": "x"}]], "list<struct<a: int32>>", 1, ("[{'a': 'x'}] in row 2",)),
+        (
+            pa.array([[("k", "1")], [("k", "2")], [("k", "x")]], pa.map_(pa.string(), pa.string())),
+            "map<string, int32>",
+            1,
+            ("[('k', 'x')] in row 2",),
+        ),
+        ([1, None, 3, None], None, 2, ("row 1", "row 3")),
+        ([[1], [None]], None, 0, ()),
+    ],
+    ids=str,
+)
+def test_what_does_not_fit(
+    tmp_path: Path, values: Any, type_: str | None, misfits: int, examples: tuple[str, ...] | None
+) -> None:
+    finding = found(tmp_path, values, type_)
+    assert finding is not None
+    assert (finding.misfits, finding.rows, finding.complete) == (misfits, len(values), True)
+    assert examples is None or finding.examples == examples
+
+
+def test_a_field_of_a_struct(tmp_path: Path) -> None:
+    rows = [{"a": 1}, {"a": 300}, None]
+    uri = str(tmp_path / "t.lance")
+    lance.write_dataset(pa.table({"s": rows}), uri, data_storage_version="2.2")
+    narrow, present = ValueCheck("s.a", parse_type("int8")), ValueCheck("s.a")
+    findings = look_at_values(DataPlace(uri), {narrow: "s.a", present: "s.a"})
+    assert findings[narrow].examples == ("300 in row 1",)
+    assert findings[present].examples == ("row 2",), "lance counts a struct that is null too"
+
+
+def test_deleted_rows_are_not_looked_at(tmp_path: Path) -> None:
+    uri = str(tmp_path / "t.lance")
+    lance.write_dataset(pa.table({"c": ["1", "red", "3"]}), uri).delete("c = 'red'")
+    check = ValueCheck("c", parse_type("int32"))
+    assert look_at_values(DataPlace(uri), {check: "c"}) == {check: ValueFinding(2, True)}
+
+
+def test_no_more_is_read_than_the_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(value_check, "MOST_ROWS", 4)
+    finding = found(tmp_path, ["1", "2", "3", "4", "5", "6", "red"], "int32")
+    assert finding == ValueFinding(6, False)
+    finding = found(tmp_path, ["red", "2", "3", "4", "5", "6", "red"], "int32")
+    assert finding == ValueFinding(6, False, 1, ("'red' in row 0",))
+    monkeypatch.setattr(value_check, "MOST_ROWS", 10**6)
+    monkeypatch.setattr(value_check, "MOST_BYTES", 1)
+    finding = found(tmp_path, ["1", "2", "3", "4"], "int32")
+    assert finding == ValueFinding(3, False)
+
+
+def test_not_every_misfit_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(value_check, "MOST_MISFITS", 4)
+    finding = found(tmp_path, ["x"] * 100, "int32")
+    assert finding is not None
+    assert (finding.rows, finding.misfits, finding.complete) == (4, 4, False)
+
+
+def test_what_cannot_be_read_says_nothing(tmp_path: Path) -> None:
+    check = ValueCheck("c", parse_type("int32"))
+    assert look_at_values(DataPlace(str(tmp_path / "gone.lance")), {check: "c"}) == {}
+    assert found(tmp_path, ["1"], "int32", asked="other") is None
+
+
+SCHEMA = "[{name: id, type: int64}, {name: c, type: %s}]"
+
+
+def lake(folder: Path, values: Any, type_: str) -> None:
+    write(folder, catalog(), table("t", schema=SCHEMA % type_))
+    assert reconciler(folder, "apply", "m.yaml", "--yes").code == 0
+    rows = pa.table({"id": pa.array(range(len(values)), pa.int64()), "c": values})
+    lance.write_dataset(rows, str(folder / "lake/t.lance"), mode="append", max_rows_per_file=4)
+
+
+def test_a_plan_speaks_of_a_column_by_its_new_name(tmp_path: Path) -> None:
+    lake(tmp_path, pa.array([1, 2**40, 3]), "int64")
+    renamed = "[{name: id, type: int64}, {name: d, type: int32, renamedFrom: c}]"
+    write(tmp_path, catalog(), table("t", schema=renamed, spec="\n  allow: [narrow_type]"))
+    made = reconciler(tmp_path, "plan", "m.yaml", "--format", "json").json
+    stuck = [s for s in made["steps"] if s["verdict"] == "blocked"]
+    assert [s["blocked_by"] for s in stuck] == ["values"]
+    assert f"column d: 1 of 3 rows has a value that is no int32, for instance {2**40} in row 1" in stuck[0]["reason"]
+
+
+def test_a_secret_in_a_value_is_not_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KEY", "very-secret-canary")
+    lake(tmp_path, pa.array(["1", "very-secret-canary"]), "string")
+    secret = catalog(storage__aws_secret_access_key="${env:KEY}")
+    write(tmp_path, secret, table("t", schema=SCHEMA % "int32"))
+    run = reconciler(tmp_path, "plan", "m.yaml", "--format", "json")
+    assert [s["blocked_by"] for s in run.json["steps"]] == ["values"]
+    assert "in row 1" in run.out
+    assert "very-secret-canary" not in run.out
+
+
+def test_a_plan_of_a_large_table_says_what_it_has_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake(tmp_path, pa.array(range(10)), "int64")
+    monkeypatch.setattr(value_check, "MOST_ROWS", 5)
+    write(tmp_path, catalog(), table("t", schema=SCHEMA % "int32", spec="\n  allow: [narrow_type]"))
+    (step,) = reconciler(tmp_path, "plan", "m.yaml", "--format", "json").json["steps"]
+    assert step["verdict"] == "allowed"
+    assert "plan read 8 rows, and they fit: apply reads all of them before it commits" in step["reason"]
+
+
+@pytest.mark.parametrize("schema", [SCHEMA % "string", SCHEMA % "large_string", SCHEMA % "list<string>"])
+def test_a_plan_without_such_a_step_reads_no_values(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, schema: str
+) -> None:
+    lake(tmp_path, pa.array(["a", "b"]), "string")
+    monkeypatch.setattr(value_check, "look_at_values", lambda *_: pytest.fail("values were read"))
+    write(tmp_path, catalog(), table("t", schema=schema))
+    assert reconciler(tmp_path, "plan", "m.yaml").code == 0
