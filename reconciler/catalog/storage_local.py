@@ -116,25 +116,27 @@ class LocalStorage:
     def check_root(self, wanted: int = 0) -> None:
         """A disk that is unmounted leaves its mount point: a folder without tables, which reads as an empty lake. See
         `mounts`. A root that changes during a run is an error too."""
+        seen = self._seen  # before looking: another thread may create the root meanwhile, and note it
         self.check()
         with translated(f"read {self._path}"):
             try:
                 status = os.stat(self._path)
                 found = (status.st_dev, status.st_ino)
-                if found == self._seen:
+                if found == seen:
                     return
                 with os.scandir(self._path) as entries:
                     empty = not any(map(_is_folder, entries))
             except FileNotFoundError:
-                if self._seen is not None:
+                if seen is not None:
                     raise self._changed("it is gone") from None
                 refuse_missing(self._path, wanted)
                 return
-        if self._seen is not None and (empty or found[0] != self._seen[0]):
+        if seen is not None and (empty or found[0] != seen[0]):
             raise self._changed("another folder is in its place")
         if empty and wanted:
             refuse_mount_point(self._path, wanted)
-        self._seen = None if empty else found
+        if not empty:
+            self._seen = found
 
     def _changed(self, how: str) -> CatalogError:
         return CatalogError(

@@ -7,6 +7,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -18,6 +19,7 @@ from reconciler.catalog import mounts
 from reconciler.catalog.directory import DirectoryCatalog
 from reconciler.catalog.directory_manifest import Manifest
 from reconciler.catalog.storage_local import LocalStorage
+from reconciler.model.errors import CatalogError
 
 MANY = [namespace("n"), *(table("n", f"t{i}") for i in range(12))]
 FEW = [namespace("n"), table("n", "t")]
@@ -219,3 +221,32 @@ def test_unmounted_in_the_middle_of_an_apply(more: Path, times: int) -> None:
     (more / "disk").rename(more / "lake")
     assert reconciler(more, "apply", "m.yaml", "--yes", "--lock-timeout", "90").code == 0
     assert reconciler(more, "plan", "m.yaml", "--detailed-exitcode").code == 0
+
+
+@pytest.mark.parametrize("empty", [False, True], ids=["missing", "empty"])
+def test_a_root_that_another_step_creates_meanwhile_is_not_gone(tmp_path: Path, empty: bool) -> None:
+    """Two steps of one run look at a new root at once: the slower one saw it missing, or empty, and the faster one has
+    noted it since."""
+    root = tmp_path / "lake"
+    storage = LocalStorage(str(root))
+    if empty:
+        root.mkdir()
+
+    name = "scandir" if empty else "stat"
+    real = getattr(os, name)
+    first = iter([True])
+
+    def slow(path: Any, *args: Any, **kwargs: Any) -> Any:
+        if str(path) != str(root) or not next(first, False):
+            return real(path, *args, **kwargs)
+        (root / "__manifest").mkdir(parents=True)
+        storage.check_root()
+        if empty:
+            return nullcontext(iter(()))
+        raise FileNotFoundError(path)
+
+    with patch.object(storage, "check"), patch.object(os, name, slow):
+        storage.check_root()
+    shutil.rmtree(root)
+    with patch.object(storage, "check"), pytest.raises(CatalogError, match="it is gone"):
+        storage.check_root()
