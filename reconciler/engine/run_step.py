@@ -20,7 +20,7 @@ from reconciler.engine.retry import Retry
 from reconciler.model.change import DATA_PLANE, Change, DropNamespace, ReplaceTable
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import ObjectKey
-from reconciler.model.observed import Detached, Finding, Present, Scope
+from reconciler.model.observed import Detached, Finding, Present, Scope, Unreadable
 from reconciler.model.plan import Step
 from reconciler.model.report import Status, StepError, StepResult
 from reconciler.model.state import DatasetState, TableState
@@ -133,6 +133,8 @@ def run_step(step: Step, tools: Tools, known: Lives | None = None) -> Ended:
     if place == "after":
         return attempts.end("skipped", lives)
     if place == "elsewhere":
+        if (unreadable := _unreadable(lives)) is not None:
+            return attempts.end("failed", lives, _step_error(unreadable))
         return attempts.end("failed", lives, _moved_on(step, lives, tools))
     if (problem := unsuitable(lives[step.key], links)) is not None:
         return attempts.end("failed", lives, _error(Code.CONCURRENT_MODIFICATION, f"{step.key}: {problem}"))
@@ -215,6 +217,8 @@ def _write_until_it_holds(step: Step, links: Sequence[Link], tools: Tools, attem
             lives = read_live(links, tools)
             raced = error is not None and error.code in _RACED
             place, lives = _settled(step, links, lives, tools, PATIENCE if raced else ())
+            if place == "elsewhere" and (unreadable := _unreadable(lives)) is not None:
+                raise unreadable
         except CatalogError as unread:
             return attempts.end("unknown", {}, _unread(unread, error), landed=True)
         landed = landed or place in ("after", "between")
@@ -301,6 +305,14 @@ def _moved_on(step: Step, lives: Lives, tools: Tools, cause: CatalogError | None
         Code.CONCURRENT_MODIFICATION,
         f"{step.key} changed since the plan was made: {what}{because}. Make a new plan.",
     )
+
+
+def _unreadable(lives: Lives) -> CatalogError | None:
+    """An object that cannot be read has not changed, as far as anybody knows: the reason is what matters."""
+    for live in lives.values():
+        if isinstance(live.finding, Unreadable) and not live.finding.foreign:
+            return CatalogError(live.finding.code, live.finding.message)
+    return None
 
 
 def _unread(unread: CatalogError, error: CatalogError | None) -> StepError:

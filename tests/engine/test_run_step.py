@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 import pytest
 from engine_plans import OURS, lake, ns, plan, table
 
@@ -11,7 +13,8 @@ from reconciler.engine.retry import Retry
 from reconciler.engine.run_step import Ended, Tools, run_step
 from reconciler.model import change as c
 from reconciler.model.errors import CatalogError, Code
-from reconciler.model.observed import Scope
+from reconciler.model.ident import Ident, Kind
+from reconciler.model.observed import Observation, Scope, Unreadable
 from reconciler.model.plan import Step
 
 WANTED = ns("a", x="1")
@@ -82,3 +85,31 @@ def test_a_rename_whose_table_is_gone_is_not_tried() -> None:
     assert (ended.result.status, catalog.calls.writes, ended.landed) == ("failed", 0, False)
     assert ended.result.error is not None
     assert ended.result.error.code == Code.CONCURRENT_MODIFICATION
+
+
+DENIED = Unreadable(Code.PERMISSION_DENIED, "http://127.0.0.1 answered 403")
+
+
+class Closing(MemoryCatalog):
+    """After so many more reads, each is answered with 403."""
+
+    left = 0
+
+    def read(self, keys: Sequence[tuple[Kind, Ident]], scope: Scope) -> Iterator[Observation]:
+        self.left -= 1
+        for seen in super().read(keys, scope):
+            yield Observation(seen.kind, seen.ident, DENIED if self.left < 0 else seen.finding)
+
+
+@pytest.mark.parametrize(("reads", "status", "landed"), [(0, "failed", False), (1, "unknown", True)])
+def test_an_object_that_cannot_be_read_has_not_changed(reads: int, status: str, landed: bool) -> None:
+    """Before the write nothing is written; after it the outcome is not known. Both say why, never 'it changed'."""
+    catalog = Closing()
+    step = create(catalog)
+    catalog.left = reads
+    ended = run_step(step, Tools(catalog, Reader(catalog, Scope()), Retry(0, lambda _: None), "sha256:ab"))
+    assert (ended.result.status, ended.landed) == (status, landed)
+    assert ended.result.error is not None
+    assert ended.result.error.code == int(Code.PERMISSION_DENIED)
+    assert "answered 403" in ended.result.error.message
+    assert "changed" not in ended.result.error.message
