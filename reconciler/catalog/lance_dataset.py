@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, Final
 
@@ -24,6 +25,8 @@ FILE_VERSION: Final = "2.2"
 
 
 _MANIFEST = ".manifest"
+_REFS, _KINDS_OF_REFS = "_refs", ("tags", "branches")
+LARGEST_REF = 1 << 20
 _DIGITS = 20
 
 
@@ -63,14 +66,17 @@ class Datasets:
 
 
 def check_versions(uri: str) -> None:
-    """Of a dataset on a local disk: what lance reads first are regular files within a bound. It would wait for ever for
-    the writer of a pipe, and read a file of any size. One listing and one look; types come with the listing. Raises
+    """Of a dataset on a local disk: what lance reads first, and its tags, are regular files within a bound.
+    It would wait for ever for the writer of a pipe, and read a file of any size. Types come with the listing. Raises
     CatalogError."""
-    folder = lance_uri(uri)
-    if "://" in folder:
+    place = lance_uri(uri)
+    if "://" in place:
         return
-    folder = f"{folder}/{VERSIONS}"
+    folder = f"{place}/{VERSIONS}"
     try:
+        if os.path.isdir(f"{place}/{_REFS}"):  # Most tables have no tags.
+            for kind in _KINDS_OF_REFS:
+                _check_refs(f"{place}/{_REFS}/{kind}")
         with os.scandir(folder) as entries:
             newest = _newest(entry.name for entry in entries if _is_version(entry))
         for name in newest:
@@ -79,6 +85,16 @@ def check_versions(uri: str) -> None:
         raise CatalogError(Code.INVALID_TABLE_STATE, f"the dataset {uri} cannot be read: {error}") from error
     except OSError:
         return  # No versions, or none that this user may see: lance has the words for that.
+
+
+def _check_refs(folder: str) -> None:
+    """Lance reads all of them whenever one is asked for."""
+    with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
+        for entry in entries:
+            if not entry.name.endswith(".json"):
+                continue
+            with suppress(FileNotFoundError):  # Removed meanwhile.
+                check_regular(entry.path, entry.stat(), LARGEST_REF)
 
 
 def _is_version(entry: os.DirEntry[str]) -> bool:

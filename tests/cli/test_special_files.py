@@ -163,6 +163,23 @@ def test_a_part_of_a_table(lake: Callable[[str], Path], part: str, kind: str) ->
             assert ran(home, *words).code in (0, 3, 5)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["pipe", "3 GB", "device", "folder"])
+@pytest.mark.parametrize("refs", ["tags", "branches"])
+def test_a_tag_of_a_table(lake: Callable[[str], Path], refs: str, kind: str) -> None:
+    """Lance reads all tags to find one: `status` counts ours, `apply` sets and expires them."""
+    home = lake("default")
+    path = home / "lake" / "t.lance" / "_refs" / refs / "mine.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    KINDS[kind](path)
+    run = ran(home, "plan", "m.yaml", "--format", "json")
+    (step,) = steps_of(run, ["t"])
+    assert (step["verdict"], step["blocked_by"]) == ("blocked", "unreadable")
+    assert "mine.json" in step["reason"], step["reason"]
+    for words in (("status", "m.yaml"), ("apply", "m.yaml", "--yes")):
+        assert ran(home, *words).code in (0, 3, 5)
+
+
 @pytest.fixture(scope="module")
 def vectors(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A table of ours with a trained vector index: a plan reads the index itself."""
@@ -298,7 +315,7 @@ def test_what_the_caller_hands_over_may_be_a_pipe(tmp_path: Path) -> None:
 
 
 def test_the_check_of_versions_costs_nearly_nothing(tmp_path: Path) -> None:
-    """One listing and one look for each dataset: counted, not timed."""
+    """One listing and two looks for each dataset without tags: counted, not timed."""
     from unittest.mock import patch
 
     from reconciler.catalog.lance_dataset import check_versions
@@ -309,5 +326,5 @@ def test_the_check_of_versions_costs_nearly_nothing(tmp_path: Path) -> None:
     with patch("os.scandir", wraps=os.scandir) as listed, patch("os.stat", wraps=os.stat) as looked:
         check_versions(str(tmp_path / "t.lance"))
         check_versions(f"file://{tmp_path}/t.lance")
-    assert (listed.call_count, looked.call_count) == (2, 2)
+    assert (listed.call_count, looked.call_count) == (2, 4)
     assert json.dumps(dataset.version) == "21"
