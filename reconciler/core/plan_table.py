@@ -27,7 +27,7 @@ from reconciler.model.codec import marks_json
 from reconciler.model.desired import DesiredTable
 from reconciler.model.ident import Ident
 from reconciler.model.observed import Absent, Detached, Finding, Present, Unreadable
-from reconciler.model.plan import UNREADABLE, Json
+from reconciler.model.plan import ADOPT, UNREADABLE, Json
 from reconciler.model.state import EMPTY, DatasetState, Marks, TableState
 
 
@@ -106,8 +106,11 @@ def _planned(
         d.propose(_new_entry(context, want, holds, location, fields), "safe", "not in the catalog yet")
     if not holds:
         _cannot_hold(d, want)
-    _dataset(d, want, where, notes)
+    unmarked = _dataset(d, want, where, notes)
+    before_it = d.block
+    d.block = d.block or unmarked
     stale = plan_projection(d, want, where, pending, known)
+    d.block = before_it
     refresh_indexes(d, want)
     return Planned(d, stale)
 
@@ -147,9 +150,11 @@ def _new_entry(context: Context, want: DesiredTable, holds: bool, location: str 
     return DeclareTable(want.ident, properties, marks, location, columns_for(context.capabilities, fields))
 
 
-def _dataset(d: Drafter, want: DesiredTable, where: Standing, notes: bool) -> None:
+def _dataset(d: Drafter, want: DesiredTable, where: Standing, notes: bool) -> Block | None:
+    """Gives what blocks the columns that the entry shows. Data that another owner has marked may stand in two catalogs,
+    and our entry goes on showing it; data that nobody has marked is a sign that our entry was pointed elsewhere."""
     if not isinstance(d.now, Present):
-        return
+        return None
     held = None
     if where == "owned":
         owner = _whose_data(d, want)
@@ -158,10 +163,11 @@ def _dataset(d: Drafter, want: DesiredTable, where: Standing, notes: bool) -> No
             adopt_data(d, want, owner)
     if held is None or d.block is not None:
         _steps_of_data(d, want, where, notes)
-        return
+        return None
     d.block, before = held, d.now
     _steps_of_data(d, want, where, notes)
-    d.block, d.now = None, before  # What the entry shows goes on from the data as it is.
+    d.block, d.now = None, before
+    return held if held.word == ADOPT else None
 
 
 def _whose_data(d: Drafter, want: DesiredTable) -> str | None:

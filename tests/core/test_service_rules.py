@@ -373,6 +373,15 @@ def test_our_entry_of_somebody_elses_data_is_ours_to_change() -> None:
     assert shown.columns == GLUE.columns_of(ID), "those that are there"
 
 
+def test_our_entry_does_not_show_columns_of_data_that_nobody_marked() -> None:
+    """Somebody pointed it elsewhere: what it shows waits for --adopt as the data does."""
+    found = Present(TableState("s3://lake/a/t", {}, US, DatasetState(TWO), GLUE.columns_of(ID)))
+    held = plan(GLUE, table(TWO), found)
+    assert [s.change.__class__.__name__ for s in held.steps if s.verdict == "allowed"] == []
+    adopted = plan(GLUE, table(TWO), found, PlanOptions(adopt=True))
+    assert SyncColumns in kinds(adopted)
+
+
 def test_our_mark_in_the_data_alone_does_not_make_a_table_ours() -> None:
     found = Present(TableState("s3://lake/a/t", {}, Marks(), DatasetState(ID, owner="us"), GLUE.columns_of(ID)))
     assert {s.blocked_by for s in plan(GLUE, table(TWO), found).steps} == {"adopt"}
