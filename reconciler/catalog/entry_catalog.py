@@ -27,6 +27,7 @@ from reconciler.catalog.locations import (
     same_location,
 )
 from reconciler.catalog.marks import join, says_more, signed, split, updated
+from reconciler.catalog.paging import bounded
 from reconciler.catalog.stats import Stats
 from reconciler.model import change as c
 from reconciler.model.capabilities import Capabilities
@@ -90,7 +91,7 @@ class EntryCatalog(Leased):
         around = Surroundings(self._options)
         waiting: list[tuple[Ident, Future[Finding]]] = []
         with translated(f"list {self.store.where}"), ThreadPoolExecutor(self._threads) as pool:
-            for listed in self.store.walk(scope):
+            for listed in bounded(self.store.walk(scope)):
                 if isinstance(listed, TableEntry) and listed.ident in scope.detail:
                     missing.discard(listed.ident)
                     waiting.append((listed.ident, pool.submit(self._table_finding, listed, scope)))

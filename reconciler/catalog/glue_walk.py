@@ -15,7 +15,7 @@ from reconciler.catalog.glue_api import GlueApi
 from reconciler.catalog.glue_capabilities import OWN, chains
 from reconciler.catalog.glue_catalogs import ChildCatalogs
 from reconciler.catalog.glue_wire import namespace_entry, table_entry
-from reconciler.catalog.paging import MOST_LEVELS, too_deep
+from reconciler.catalog.paging import MOST_LEVELS, bounded, too_deep
 from reconciler.catalog.spread import spread
 from reconciler.core.globs import matcher
 from reconciler.model.errors import CatalogError, Code
@@ -41,7 +41,7 @@ class Walk:
         ignored = matcher(scope.ignore)
         seen: dict[Ident, NamespaceEntry] = {}
         jobs: list[Callable[[], Iterator[Batch]]] = []
-        for listed in self._containers(scope):
+        for listed in bounded(self._containers(scope)):
             if isinstance(listed, NamespaceEntry) and listed.container:
                 seen.setdefault(listed.ident, listed)
             elif isinstance(listed, NamespaceEntry):

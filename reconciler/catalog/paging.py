@@ -3,10 +3,11 @@ an error, so a gap in the scan, and never a complete one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
+from reconciler.catalog.entries import Listed, TableEntry
 from reconciler.model.errors import CatalogError, Code
-from reconciler.model.ident import Ident
+from reconciler.model.ident import ROOT, Ident
 from reconciler.model.observed import Gap
 
 MOST_PAGES = 10_000
@@ -19,6 +20,8 @@ LONGEST_NAME = 4096
 """No service takes one as long, and it would be in every line about it."""
 MOST_LEVELS = 64
 """Namespaces in namespaces."""
+MOST_NAMESPACES = 50_000
+"""Of one scan. Three namespaces in each of three are more than any machine can list, long before they are deep."""
 
 
 class Pages:
@@ -58,6 +61,21 @@ class Pages:
 
     def _endless(self, why: str) -> CatalogError:
         return CatalogError(Code.INTERNAL, f"{self._doing}: {why}")
+
+
+def bounded(listed: Iterator[Listed]) -> Iterator[Listed]:
+    """One scan. What is no table counts: a server may deny the namespaces that it has just listed."""
+    count = 0
+    for entry in listed:
+        count += not isinstance(entry, TableEntry)
+        if count > MOST_NAMESPACES:
+            why = (
+                f"there are more than {MOST_NAMESPACES} namespaces: the rest is not read; `management.ignore` leaves "
+                "out what is not to be read"
+            )
+            yield Gap(ROOT, Code.INTERNAL, why)
+            return
+        yield entry
 
 
 def too_deep(ident: Ident) -> Gap:

@@ -142,12 +142,28 @@ def test_over_tls(tmp_path: Path, name: str, authority: Authority) -> None:
 @pytest.mark.parametrize("kind", ["rest", "iceberg"])
 def test_namespaces_without_end(tmp_path: Path, kind: str) -> None:
     """Each holds one: the scan does not follow for ever."""
-    with Hostile(kind, BEHAVIOURS["nothing"], bottomless=True) as server:
+    with Hostile(kind, BEHAVIOURS["nothing"], bottomless=1) as server:
         write(tmp_path, [server], **NO_RETRY)
         run = timed(tmp_path, "plan", "m.yaml", "--format", "json")
     assert run.code == 0, run.err
     assert not run.json["catalogs"][kind]["complete"]
     assert "nested deeper than 64 levels" in " ".join(run.json["catalogs"][kind]["problems"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["rest", "iceberg", "glue"])
+def test_a_tree_without_end(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each holds three: the scan is over long before it is deep, and nothing is concluded from it."""
+    monkeypatch.setattr(paging, "MOST_NAMESPACES", 40)
+    with Hostile(kind, BEHAVIOURS["nothing"], bottomless=3) as server:
+        write(tmp_path, [server], **NO_RETRY, **({"catalogs": True} if kind == "glue" else {}))
+        run = timed(tmp_path, "plan", "m.yaml", "--prune", "--format", "json")
+        requests = len(server.requests)
+    assert run.code == 0, run.err
+    assert not run.json["catalogs"][kind]["complete"]
+    assert "more than 40 namespaces" in " ".join(run.json["catalogs"][kind]["problems"])
+    assert not [step for step in run.json["steps"] if step["verdict"] == "allowed"]
+    assert requests < 40 * 20
 
 
 # the whole run

@@ -256,8 +256,8 @@ class Hostile:
     tls: ssl.SSLContext | None = None
     silent_handshake: bool = False
     """The address is https, and nobody ever speaks TLS there."""
-    bottomless: bool = False
-    """Every namespace holds another, for ever."""
+    bottomless: int = 0
+    """Every namespace holds so many others, for ever."""
     requests: list[str] = field(default_factory=list)
     connections: int = 0
 
@@ -349,10 +349,11 @@ class Hostile:
 
     def _rest(self, path: str, headers: dict[str, str]) -> object:
         names = {"/v1/namespace/%24/list": ["n"]}
+        inside = [f"n{number}" for number in range(self.bottomless)]
         if self.bottomless and "__reconciler" not in path:
             if path.endswith("/describe"):
                 return {"properties": {}} if "/namespace/" in path else None
-            names[path] = ["n"]
+            names[path] = inside
         if path.endswith("/table/list"):
             return {"tables": []}
         if path.endswith("/list"):
@@ -365,7 +366,8 @@ class Hostile:
         if path.startswith("/v1/namespaces?"):
             above = unquote(path.partition("parent=")[2].partition("&")[0])
             levels = above.split("\x1f") if above else []
-            return {"namespaces": [[*levels, "n"]] if self.bottomless or not levels else []}
+            inside = [f"n{number}" for number in range(self.bottomless)] or ([] if levels else ["n"])
+            return {"namespaces": [[*levels, name] for name in inside]}
         path = path.partition("?")[0]
         if path.endswith(("/views", "/tables")):
             return {"identifiers": []}
@@ -380,7 +382,9 @@ class Hostile:
         )
 
     def _glue(self, path: str, headers: dict[str, str]) -> object:
+        inside = [{"Name": f"c{number}", "CatalogId": f"1:c{number}"} for number in range(self.bottomless)]
         return {
+            "AWSGlue.GetCatalogs": {"CatalogList": inside},
             "AWSGlue.GetDatabases": {"DatabaseList": [{"Name": "n"}]},
             "AWSGlue.GetDatabase": {"Database": {"Name": "n"}},
             "AWSGlue.GetUserDefinedFunctions": {"UserDefinedFunctions": []},
