@@ -149,7 +149,7 @@ class DirectoryCatalog(Leased, Searched):
         return Written()
 
     def lease_records(self, idents: Sequence[Ident]) -> Sequence[LeaseRecords] | None:
-        return [LeaseFiles(self.storage, f"{FOLDER}/lease", len(idents))]
+        return [LeaseFiles(self.storage, f"{FOLDER}/lease", len(set(idents)))]
 
     def close(self) -> None:
         """Nothing is held open between calls."""

@@ -20,6 +20,8 @@ from reconciler.regular_files import read_regular
 FEW = 10
 """Objects, as in the thresholds of deletes."""
 OWN = "__reconciler"
+LOST_AND_FOUND = "lost+found"
+"""What ext file systems have from the start: a root with nothing else in it is empty."""
 _log = logging.getLogger(__name__)
 MOUNTS, TABLE = "/proc/self/mountinfo", "/etc/fstab"
 _MOST = 16 << 20

@@ -12,7 +12,7 @@ from functools import cached_property
 
 from reconciler.catalog.fence import may_write
 from reconciler.catalog.lance_errors import translated
-from reconciler.catalog.mounts import refuse_missing, refuse_mount_point
+from reconciler.catalog.mounts import LOST_AND_FOUND, refuse_missing, refuse_mount_point
 from reconciler.catalog.storage import (
     LARGEST_RECORD,
     RESERVED,
@@ -327,7 +327,10 @@ def _readable(folder: str) -> bool:
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
-    """A link that leads nowhere, or where we may not look, may be a table on another disk."""
+    """A link that leads nowhere, or where we may not look, may be a table on another disk. A disk that was just
+    formatted has a folder already."""
+    if entry.name == LOST_AND_FOUND:
+        return False
     try:
         return entry.is_dir() or (entry.is_symlink() and not os.path.exists(entry.path))
     except OSError:

@@ -57,6 +57,25 @@ def test_files_in_the_mount_point_make_no_lake_of_it(lake: Path) -> None:
     assert "mount point of a disk that is not mounted" in run.err
 
 
+def test_what_every_ext_disk_has_makes_no_lake_of_it(lake: Path) -> None:
+    unmount(lake)
+    (lake / "lake" / "lost+found").mkdir()
+    run = reconciler(lake, "apply", "m.yaml", "--yes")
+    assert (run.code, run.out) == (1, "")
+    assert "mount point of a disk that is not mounted" in run.err
+
+
+def test_objects_are_counted_and_not_their_steps(tmp_path: Path) -> None:
+    """What the plan may create in an empty root, apply creates."""
+    (tmp_path / "lake").mkdir()
+    index = "indexes: [{column: id, type: btree}]"
+    write(tmp_path, catalog(), *(table(f"t{i}", spec=index) for i in range(9)))
+    plan = reconciler(tmp_path, "plan", "m.yaml", "--format", "json")
+    assert len(plan.json["steps"]) > 10
+    run = reconciler(tmp_path, "apply", "m.yaml", "--yes")
+    assert run.code == 0, run.out + run.err
+
+
 @pytest.fixture
 def elsewhere(tmp_path: Path) -> Iterator[Path]:
     """Manifests in `job`, where the program runs; the lake is to be in `disk/lake`."""
