@@ -165,7 +165,7 @@ def planned(
     try:
         options = replace(
             request.options,
-            data_plane=lacking(request.spark),
+            data_plane=lacking(request.spark, request.options.runner),
             environment=environment_of(request.reading),
             today=request.options.today or today(),
             opened={name: c.capabilities for name, c in at.catalogs.items()},

@@ -15,7 +15,7 @@ from reconciler.model.data import SourceState
 from reconciler.model.desired import CatalogSpec, Desired, DesiredTable
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.observed import Origin, Present, Snapshot
-from reconciler.model.spark import SparkOptions
+from reconciler.model.spark import Runner, SparkOptions
 from reconciler.model.state import DatasetState, TableState
 from reconciler.session import Failure, Session, options_schema
 
@@ -182,11 +182,11 @@ def _located(source: dict[str, Any], at: Session) -> dict[str, Any]:
     return source
 
 
-def lacking(spark: SparkOptions) -> str | None:
-    """Why no data step can run here."""
+def lacking(spark: SparkOptions, runner: Runner | None) -> str | None:
+    """Why no data step that takes Spark can run here."""
     from reconciler.pipeline.session import missing
 
-    problem = missing(spark)
+    problem = missing(spark) if runner != "local" else "`--runner local` starts none"
     return None if problem is None else f"it moves table data, which takes Spark; {problem}"
 
 

@@ -12,6 +12,7 @@ from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import Ident, Kind, dotted
 from reconciler.model.missed import Unlisted
 from reconciler.model.observed import Gap, Observation, Occupied, Scope, Unsupported
+from reconciler.model.spark import Runner
 from reconciler.model.state import DatasetState, TableState
 
 
@@ -27,6 +28,8 @@ class WriteContext:
     """The run, for `reconciler.applied-by`: written with the change itself, and not at all when it is empty."""
     table: TableState | None = None
     """The table as it was read right before. Its data is changed at that location and with that mark only."""
+    runner: Runner = "spark"
+    """Of a data-plane step: what runs its tasks."""
 
     def need_unmoved(self, ident: Ident, place: str) -> None:
         """`place`: the canonical location of the entry now. Raises CatalogError."""

@@ -154,12 +154,19 @@ def state_of(dataset: Any, uri: str) -> DatasetState:
             data=record_of(dataset, notes),
             empty=rows == 0,
             rows=rows,
+            bytes=_file_bytes(dataset),
             applied_by=notes.get(APPLIED_BY_KEY),
         )
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:
         raise to_catalog_error(error, f"read the dataset {uri}", write=False) from error
+
+
+def _file_bytes(dataset: Any) -> int | None:
+    """From the summary of the version, which an early Lance did not write."""
+    size = dataset.get_version()["metadata"].get("total_files_size")
+    return int(size) if size is not None else None
 
 
 def begun_by(dataset: Any) -> str | None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from reconciler import __version__
 from reconciler.cli.argument_parser import Parser
+from reconciler.model.spark import RUNNERS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing, pathlib and contextlib cost more than the rest of --help together.
@@ -49,6 +50,7 @@ def parser() -> Parser:
     plan.add_argument("-o", "--output", metavar="FILE", help="save the plan for `apply --plan`")
     _add_timeout(plan)
     _add_spark(plan)
+    _add_runner(plan)
     plan.add_argument("--detailed-exitcode", action="store_true", help="exit 2 when there is any step")
     apply = command("apply", "plan and apply, or apply a saved plan")
     _add_paths(apply, "*")
@@ -57,6 +59,7 @@ def parser() -> Parser:
     _add_running(apply)
     _add_metrics(apply)
     _add_spark(apply)
+    _add_runner(apply)
     drift = command("drift", "compare live catalogs with manifests; exit 2 when they differ")
     _add_paths(drift)
     _add_scope(drift)
@@ -153,6 +156,7 @@ def _add_data_steps(to: Parser) -> None:
     _add_scope(to)
     _add_allow(to)
     _add_spark(to)
+    _add_runner(to)
     to.add_argument("--dry-run", action="store_true", help="show the steps; start no Spark, write nothing")
     to.add_argument("--report", metavar="FILE", help="write the report here, whatever happens")
     _add_lock(to)
@@ -199,6 +203,12 @@ def _add_spark(to: Parser) -> None:
     where.add_argument("--master", metavar="URL", help="Spark's master (default: local[*,4])")
     where.add_argument("--remote", metavar="URL", help="a Spark Connect server: sc://HOST[:PORT]")
     to.add_argument("--conf", action="append", default=[], type=_variable, metavar="KEY=VALUE", help="for Spark")
+
+
+def _add_runner(to: Parser) -> None:
+    to.add_argument("--runner", choices=["auto", *RUNNERS], default="auto",
+                    help="of steps that move data; auto: columns of small tables (management.inProcess) are written "
+                    "by this process, all else by Spark (default: auto)")  # fmt: skip
 
 
 def _add_common(to: Parser, top: bool = False) -> None:

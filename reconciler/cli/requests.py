@@ -7,6 +7,7 @@ import argparse
 from reconciler import app
 from reconciler.cli.output import Output
 from reconciler.model.plan import Plan
+from reconciler.model.spark import RUNNERS, Runner
 
 
 def reading(args: argparse.Namespace) -> app.Reading:
@@ -26,6 +27,12 @@ def spark(args: argparse.Namespace) -> app.SparkOptions:
     return app.SparkOptions(args.master, args.remote, tuple(args.conf))
 
 
+def _runner(args: argparse.Namespace) -> Runner | None:
+    """`auto`, and a command without the flag: whichever fits."""
+    given = getattr(args, "runner", "auto")
+    return None if given == "auto" else RUNNERS[RUNNERS.index(given)]
+
+
 def request(args: argparse.Namespace) -> app.Request:
     options = app.PlanOptions(
         prune=getattr(args, "prune", False),
@@ -33,6 +40,7 @@ def request(args: argparse.Namespace) -> app.Request:
         take_over=frozenset(getattr(args, "take_over", ())),
         allow=frozenset(getattr(args, "allow", ())),
         targets=tuple(args.target),
+        runner=_runner(args),
         max_unindexed=getattr(args, "max_unindexed", None),
     )
     return app.Request(tuple(args.paths), reading(args), tuple(args.catalog), options, spark(args))

@@ -13,6 +13,7 @@ from reconciler.model.coverage import IndexRefresh
 from reconciler.model.diagnostic import Source
 from reconciler.model.observed import Absent, Detached, Finding, Present, Snapshot
 from reconciler.model.plan import ALLOW, DATA_PLANE_MISSING, PARENT_BLOCKED, Json, Risk, Verdict
+from reconciler.model.spark import InProcess, Runner
 from reconciler.model.state import UNKNOWN, DatasetState, NamespaceState, TableState
 
 
@@ -39,6 +40,8 @@ class Draft:
     source: Source | None
     purpose: str = ""
     """What a step that may not run would be for; `reason` names what blocks it, then this."""
+    runner: Runner | None = None
+    """Of a data-plane change."""
     children: tuple[str, ...] | None = None
     """For a drop: what is left inside at that point, which is part of the fingerprint."""
     counted: set[str] | None = None
@@ -56,6 +59,16 @@ class Context:
     adopt: bool
     snapshot: Snapshot
     index_refresh: IndexRefresh = field(default_factory=IndexRefresh)
+    in_process: InProcess = field(default_factory=InProcess)
+
+    def runner(self, change: c.Change, now: Finding) -> Runner | None:
+        """What runs the tasks of a data-plane change: columns of a small table need no JVM."""
+        if not isinstance(change, c.DATA_PLANE):
+            return None
+        if not isinstance(change, c.COLUMN_TASKS) or self.options.runner == "spark":
+            return "spark"
+        small = self.in_process.holds(*_size(now))
+        return "local" if small or self.options.runner == "local" else "spark"
 
     def refuses(self, change: c.Change) -> str | None:
         """Why it cannot be done: by the type of the catalog, or by what this one says of itself."""
@@ -87,7 +100,9 @@ class Drafter:
     ) -> bool:
         """Judges the change and, when it may run, applies it to `now`. True when later proposals may build on it."""
         remark = self.context.capabilities.remark(change)
-        purpose = f"{reason}; {remark}" if remark else reason
+        runner = self.context.runner(change, self.now)
+        where = "it runs in process, without Spark" if runner == "local" else None
+        purpose = "; ".join(filter(None, (reason, remark, where)))
         verdict, word, why = self._judge(change, allow_word)
         moves = isinstance(change, (c.RenameTable, c.RenameNamespace))
         expected: Finding = Absent() if moves else self.now
@@ -110,6 +125,7 @@ class Drafter:
                 states[:-1] if running else (),
                 self.source,
                 "" if running else purpose,
+                runner=runner,
                 counted=self.counted,
             )
         )
@@ -118,8 +134,21 @@ class Drafter:
     def refuse(self, change: c.Change, risk: Risk, block: Block, before: Json = None) -> None:
         """A step that cannot run, for a reason of its own."""
         word = block.word if block.verdict == "blocked" else None
+        runner = self.context.runner(change, self.now)
         self.drafts.append(
-            Draft(change, risk, block.reason, block.verdict, word, before, self.now, self.now, (), self.source)
+            Draft(
+                change,
+                risk,
+                block.reason,
+                block.verdict,
+                word,
+                before,
+                self.now,
+                self.now,
+                (),
+                self.source,
+                runner=runner,
+            )
         )
 
     def _judge(self, change: c.Change, allow_word: str | None) -> tuple[Verdict, str | None, str]:
@@ -130,7 +159,7 @@ class Drafter:
         refusal = self.context.refuses(change)
         if refusal is not None:
             return "unsupported", None, refusal
-        if isinstance(change, c.DATA_PLANE) and self.context.options.data_plane is not None:
+        if self.context.runner(change, self.now) == "spark" and self.context.options.data_plane is not None:
             return "blocked", DATA_PLANE_MISSING, self.context.options.data_plane
         if allow_word is not None and allow_word not in self.allow:
             block = allow_block(self, allow_word)
@@ -157,6 +186,12 @@ class Drafter:
         assert isinstance(self.now, Present)
         assert isinstance(self.now.state, NamespaceState)
         return self.now.state
+
+
+def _size(now: Finding) -> tuple[int | None, int | None]:
+    state = now.state if isinstance(now, Present) else None
+    dataset = state.dataset if isinstance(state, TableState) else None
+    return (dataset.rows, dataset.bytes) if isinstance(dataset, DatasetState) else (None, None)
 
 
 def allow_block(d: Drafter, word: str) -> Block:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from reconciler.model.capabilities import Capabilities
 from reconciler.model.coverage import Limit
 from reconciler.model.ident import Ident
+from reconciler.model.spark import Runner
 
 NO_DATA_PLANE = "it moves table data, which takes Spark"
 
@@ -23,6 +24,8 @@ class PlanOptions:
     """Globs over dotted identifiers; empty means everything."""
     data_plane: str | None = NO_DATA_PLANE
     """Why data-plane steps cannot run, or None when they can."""
+    runner: Runner | None = None
+    """What runs the tasks of data-plane steps; None: Spark, and this process for columns of small tables."""
     environment: str | None = None
     """What rules of a policy may be limited to."""
     today: str = ""

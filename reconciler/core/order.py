@@ -122,4 +122,5 @@ def _step(id_: str, catalog: str, draft: Draft, needs: Sequence[str], known: Kno
         change_to_json(draft.change),
         draft.source,
         draft.purpose,
+        draft.runner,
     )

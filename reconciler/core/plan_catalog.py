@@ -105,6 +105,7 @@ class _Planner:
         adopt = options.adopt or management.adopt
         self.context = Context(spec.name, capabilities, options, management.owner, adopt, snapshot)
         self.context.index_refresh = management.index_refresh
+        self.context.in_process = management.in_process
         self.options = options
         self.plan = CatalogPlan(world=self.world, locations=self.locations)
         self.held: dict[Ident, Block] = {}

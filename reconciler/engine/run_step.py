@@ -239,7 +239,7 @@ def _write_until_it_holds(step: Step, links: Sequence[Link], tools: Tools, attem
 def _write(step: Step, tools: Tools, attempts: _Attempts) -> CatalogError | None:
     before = attempts.before.state if isinstance(attempts.before, Present) else None
     table = before if isinstance(before, TableState) else None
-    context = WriteContext(tools.plan_id, step.id, attempts.tag, tools.applied_by, table)
+    context = WriteContext(tools.plan_id, step.id, attempts.tag, tools.applied_by, table, step.runner or "spark")
     try:
         with fenced(tools.guard, attempts.sent):
             written = _applied(step.change, tools, attempts.before, context)

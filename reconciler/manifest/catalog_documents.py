@@ -21,6 +21,7 @@ from pydantic import (
 
 from reconciler.manifest.ages import Retention
 from reconciler.model.coverage import DEFAULT_MAX_ROWS, DEFAULT_MAX_UNINDEXED
+from reconciler.model.spark import DEFAULT_IN_PROCESS_BYTES, DEFAULT_IN_PROCESS_ROWS
 
 
 def whole(value: object) -> object:
@@ -70,6 +71,11 @@ class IndexRefreshSpec(Strict):
     maxUnindexed: RowCount | Share = DEFAULT_MAX_UNINDEXED
 
 
+class InProcessSpec(Strict):
+    maxRows: RowCount = DEFAULT_IN_PROCESS_ROWS
+    maxBytes: RowCount = DEFAULT_IN_PROCESS_BYTES
+
+
 class ManagementSpec(Strict):
     owner: Element = "default"
     adopt: bool = False
@@ -77,6 +83,7 @@ class ManagementSpec(Strict):
     thresholds: Thresholds = Thresholds()
     indexRefresh: bool | Annotated[int, BeforeValidator(whole), Field(ge=0, le=0)] | IndexRefreshSpec = True
     tagRetention: Retention = "30d"
+    inProcess: InProcessSpec = InProcessSpec()
 
 
 class Flat(Strict):

@@ -21,6 +21,7 @@ from reconciler.model.desired import CatalogSpec, DesiredNamespace, DesiredTable
 from reconciler.model.diagnostic import Source
 from reconciler.model.maintenance import Maintenance, tag_retention
 from reconciler.model.policy import DeclaredWaiver, Policy
+from reconciler.model.spark import InProcess
 from reconciler.model.state import DESCRIPTION_KEY, EMPTY, Index, default_index_name
 
 Declared = CatalogSpec | DesiredNamespace | DesiredTable | Policy
@@ -63,7 +64,14 @@ def _catalog(document: Any, value: Any, source: Source) -> CatalogSpec:
         refresh, kept = _index_refresh(m.indexRefresh), tag_retention(m.tagRetention)
         ignored = tuple(m.ignore or ())
         management = Management(
-            m.owner, m.adopt, ignored, limits.deletes, limits.deletePercent, refresh, tag_retention=kept
+            m.owner,
+            m.adopt,
+            ignored,
+            limits.deletes,
+            limits.deletePercent,
+            refresh,
+            kept,
+            InProcess(m.inProcess.maxRows, m.inProcess.maxBytes),
         )
     return CatalogSpec(
         document.metadata.name, document.spec.type, options, management, source, dict(written.get("management", {}))

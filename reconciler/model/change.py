@@ -358,6 +358,8 @@ Change = (
 )  # fmt: skip
 
 DataChange = BackfillColumns | RewriteColumns | MaterializeTable | MigrateTable
+COLUMN_TASKS = (BackfillColumns, RewriteColumns)
+"""Fragment by fragment, in tasks that any process can run."""
 DATA_PLANE = (BackfillColumns, RewriteColumns, MaterializeTable, MigrateTable)
 DELETES = (DropNamespace, DeregisterTable)
 

@@ -14,6 +14,7 @@ from reconciler.model.diagnostic import Source
 from reconciler.model.ident import Ident, ObjectKey
 from reconciler.model.maintenance import TAG_RETENTION, Maintenance
 from reconciler.model.policy import DeclaredWaiver, Policy
+from reconciler.model.spark import InProcess
 from reconciler.model.state import EMPTY, Index
 
 DEFAULT_OWNER = "default"
@@ -44,6 +45,7 @@ class Management:
     index_refresh: IndexRefresh = field(default_factory=IndexRefresh)
     tag_retention: int | None = TAG_RETENTION
     """Seconds; None keeps the tags of apply for ever."""
+    in_process: InProcess = field(default_factory=InProcess)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from reconciler.model.coverage import Coverage
 from reconciler.model.diagnostic import Source
 from reconciler.model.finding import Finding
 from reconciler.model.ident import Ident, ObjectKey
+from reconciler.model.spark import Runner
 
 FORMAT_VERSION = "1.0"
 
@@ -55,6 +56,8 @@ class Step:
     source: Source | None
     purpose: str = ""
     """Of a step that may not run: what it would be for. `reason` names what blocks it, then this."""
+    runner: Runner | None = None
+    """Of a data-plane step: what runs its tasks."""
 
     @property
     def blocking_reason(self) -> str:

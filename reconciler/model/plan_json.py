@@ -27,6 +27,7 @@ from reconciler.model.diagnostic import Source
 from reconciler.model.finding import Finding, Waiver
 from reconciler.model.ident import ObjectKey
 from reconciler.model.plan import FORMAT_VERSION, CatalogSummary, Expect, Json, Plan, PlanNote, Step, Summary
+from reconciler.model.spark import RUNNERS, Runner
 from reconciler.model.state import Column, Index, Marks
 
 _SERVER: dict[str, Json] = {"unknown": "server"}
@@ -109,6 +110,8 @@ def step_to_json(step: Step) -> dict[str, Json]:
         "after": step.after,
         "source": {"file": source.file, "line": source.line} if source else None,
     }
+    if step.runner is not None:
+        out["runner"] = step.runner
     return out | {"purpose": step.purpose} if step.purpose else out
 
 
@@ -131,7 +134,15 @@ def _step_from(value: Mapping[str, Any]) -> Step:
         value["after"],
         Source(source["file"], source["line"]) if source else None,
         value.get("purpose", ""),
+        _runner_from(value),
     )
+
+
+def _runner_from(value: Mapping[str, Any]) -> Runner | None:
+    """Earlier plans have none: their data steps run on Spark."""
+    if "runner" not in value:
+        return "spark" if value["plane"] == "data" else None
+    return RUNNERS[RUNNERS.index(value["runner"])]
 
 
 def change_to_json(change: c.Change) -> dict[str, Json]:

@@ -1,8 +1,29 @@
-"""Which Spark runs the data steps."""
+"""What runs the data steps, and which Spark."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final, Literal
+
+Runner = Literal["local", "spark"]
+"""`local`: threads of this process."""
+RUNNERS: Final[tuple[Runner, ...]] = ("local", "spark")
+
+
+DEFAULT_IN_PROCESS_ROWS = 10_000_000
+DEFAULT_IN_PROCESS_BYTES = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class InProcess:
+    """`management.inProcess`: up to which size of a table its columns are written without Spark."""
+
+    max_rows: int = DEFAULT_IN_PROCESS_ROWS
+    max_bytes: int = DEFAULT_IN_PROCESS_BYTES
+
+    def holds(self, rows: int | None, size: int | None) -> bool:
+        """`size`: bytes of the data files. What is not known is not small."""
+        return rows == 0 or (rows is not None and size is not None and rows <= self.max_rows and size <= self.max_bytes)
 
 
 @dataclass(frozen=True, slots=True)

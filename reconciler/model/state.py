@@ -120,6 +120,8 @@ class DatasetState:
     """Without any row. Never part of a fingerprint, as rows are not."""
     rows: int | None = field(default=None, compare=False)
     """How many rows it has; None: not read."""
+    bytes: int | None = field(default=None, compare=False)
+    """Of its data files; None: not read."""
     applied_by: str | None = field(default=None, compare=False)
     """As in `Marks`, of the dataset's own commits."""
     begun_by: str | None = field(default=None, compare=False)

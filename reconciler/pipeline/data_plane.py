@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,8 +12,9 @@ from reconciler.catalog.base import Catalog, DataPlace, WriteContext, Written
 from reconciler.model.change import BackfillColumns, DataChange, MaterializeTable, MigrateTable, RewriteColumns
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.state import OWNER_KEY, DatasetState, TableState
-from reconciler.pipeline.jobs import cores
+from reconciler.pipeline.jobs import Work, answers_here, cores
 from reconciler.pipeline.session import GaveUp, SparkError, SparkOptions, session
+from reconciler.pipeline.table_task import Unit
 
 Line = Callable[[float], str]
 """Of the progress display, from the seconds since the start."""
@@ -50,6 +51,10 @@ class Running:
                 self._spark = self._open.enter_context(session(self.options))
                 self._slots = cores(self._spark)
             return self._spark, self._slots
+
+    def here(self, units: Sequence[Unit], work: Work) -> Iterator[dict[str, Any]]:
+        """The answers of tasks that run in this process. Raises SparkError."""
+        return answers_here(units, work, self.stopped)
 
     def need_time(self) -> None:
         if self.stopped():

@@ -11,7 +11,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,7 @@ from reconciler.core.fields import plain
 from reconciler.model.arrow import Field
 from reconciler.model.change import BackfillColumns, RewriteColumns
 from reconciler.model.errors import CatalogError, Code
+from reconciler.model.spark import Runner
 from reconciler.pipeline import column_casts, evolve_task
 from reconciler.pipeline.claims import Clock, Held, claimed, opened
 from reconciler.pipeline.data_plane import Running
@@ -66,18 +67,19 @@ def evolve(
     if _recipe(dataset, change) is None:
         return Written(dataset.version, dataset.version, False)
     with claimed(place, context, Clock(stopped=running.stopped)) as held:
-        return _evolved(running, change, held, context.tag)
+        return _evolved(running, change, held, context)
 
 
-def _evolved(running: Running, change: BackfillColumns | RewriteColumns, held: Held, tag: str | None) -> Written:
+def _evolved(running: Running, change: BackfillColumns | RewriteColumns, held: Held, context: WriteContext) -> Written:
     from lance import LanceOperation
 
+    tag = context.tag
     known: dict[int, Done] = {}
     for _ in range(ATTEMPTS):
         recipe = _recipe(held.dataset, change)
         if recipe is None:
             return Written(held.version, held.version, False)
-        metas, schema = _merged(running, recipe, held, known)
+        metas, schema = _merged(running, context.runner, recipe, held, known)
         running.need_time()
         _need_known_indexes(opened(held.place), change, recipe)
         before = version_before(held)
@@ -152,7 +154,9 @@ def _need_known_indexes(dataset: Any, change: BackfillColumns | RewriteColumns, 
         need_only(dataset, set(recipe.finals.values()), change.loses)
 
 
-def _merged(running: Running, recipe: Recipe, held: Held, known: dict[int, Done]) -> tuple[list[Any], Any]:
+def _merged(
+    running: Running, runner: Runner, recipe: Recipe, held: Held, known: dict[int, Done]
+) -> tuple[list[Any], Any]:
     """All fragments of the pinned version with the new columns, and the schema that they have then. `known`: those that
     were done for an earlier version; they are still good while the fragment and the schema are the same."""
     from lance.fragment import FragmentMetadata
@@ -163,9 +167,9 @@ def _merged(running: Running, recipe: Recipe, held: Held, known: dict[int, Done]
     if not fragments:
         return [], extended(held.dataset.lance_schema, recipe.schema)
     todo = [number for number, of in fragments.items() if number not in known or known[number].of != of]
-    known.update(_computed(running, recipe, held, {number: fragments[number] for number in todo}))
+    known.update(_computed(running, runner, recipe, held, {number: fragments[number] for number in todo}))
     if len({known[number].schema for number in fragments}) > 1:  # Ids that are no longer in any file are given again.
-        known.update(_computed(running, recipe, held, fragments))
+        known.update(_computed(running, runner, recipe, held, fragments))
     metadata, *fields = known[next(iter(fragments))].schema
     schema = LanceSchema._from_protos(metadata, *(base64.b64decode(field) for field in fields))
     return [FragmentMetadata.from_json(known[number].meta) for number in fragments], schema
@@ -176,16 +180,15 @@ def _print(metadata: Any, columns: Sequence[str]) -> str:
     return hashlib.sha256(whole.encode()).hexdigest()
 
 
-def _computed(running: Running, recipe: Recipe, held: Held, fragments: dict[int, str]) -> dict[int, Done]:
+def _computed(
+    running: Running, runner: Runner, recipe: Recipe, held: Held, fragments: dict[int, str]
+) -> dict[int, Done]:
     if not fragments:
         return {}
     running.need_time()
-    spark, slots = running.spark()
-    _carry(recipe)
     done: dict[int, Done] = {}
     nulls: dict[str, int] = {}
-    units = _units(recipe, held, list(fragments), slots)
-    for answer in answers(spark, units, slots, evolve_task.evolve, stopped=running.stopped):
+    for answer in _answers(running, runner, recipe, held, list(fragments)):
         _need_answer(answer, recipe, held.place)
         for name, count in answer.get("nulls", {}).items():
             nulls[name] = nulls.get(name, 0) + count
@@ -199,6 +202,18 @@ def _computed(running: Running, recipe: Recipe, held: Held, fragments: dict[int,
             f"{held.place.uri}: {told}, but it is declared NOT NULL: nothing was committed",
         )
     return done
+
+
+def _answers(
+    running: Running, runner: Runner, recipe: Recipe, held: Held, numbers: Sequence[int]
+) -> Iterator[dict[str, Any]]:
+    """Of the same tasks, wherever they run."""
+    if runner == "local":
+        yield from running.here(_units(recipe, held, numbers, 1), evolve_task.evolve)
+        return
+    spark, slots = running.spark()
+    _carry(recipe)
+    yield from answers(spark, _units(recipe, held, numbers, slots), slots, evolve_task.evolve, stopped=running.stopped)
 
 
 def _line(recipe: Recipe, done: int, of: int) -> Any:

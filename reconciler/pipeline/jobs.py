@@ -47,6 +47,15 @@ def answers(
     yield from finished([partial(_collected, spark, tasks, work) for tasks in jobs], stopped)
 
 
+def answers_here(units: Sequence[Unit], work: Work, stopped: Stopped = lambda: False) -> Iterator[dict[str, Any]]:
+    """The same work in threads of this process: for tables that are not worth a JVM. Raises SparkError."""
+    yield from finished([partial(_worked, unit, work) for unit in units], stopped)
+
+
+def _worked(unit: Unit, work: Work) -> list[Any]:
+    return [(text,) for batch in work(unit) for text in batch.column("answer").to_pylist()]
+
+
 def finished(jobs: Sequence[Callable[[], list[Any]]], stopped: Stopped) -> Iterator[dict[str, Any]]:
     """The answers of jobs, some of them at a time. A run that is to stop waits for none: what they do is not committed,
     and they end with the session. Raises SparkError."""

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import lance
 import pyarrow as pa
@@ -21,7 +19,7 @@ from reconciler.pipeline.data_plane import Running
 from reconciler.pipeline.session import SparkOptions
 
 IDENT = ("t",)
-CONTEXT = WriteContext("sha256:" + "a" * 64, "s1", "reconciler-aaaa-s1")
+CONTEXT = WriteContext("sha256:" + "a" * 64, "s1", "reconciler-aaaa-s1", runner="local")
 DELETED = (0, 13, 39)
 
 
@@ -51,27 +49,22 @@ def rewrite(*fields: Field) -> RewriteColumns:
 
 
 class Local(Running):
-    """The tasks run in this process, one after the other. `units` are those that were asked for so far."""
+    """The tasks run in this process. `units` are those that were asked for so far."""
 
     def __init__(self, **given: Any) -> None:
         super().__init__(SparkOptions(), **given)
         self.units: list[list[int]] = []
 
+    def here(self, units: Sequence[Any], work: Any) -> Iterator[dict[str, Any]]:
+        self.units.extend(unit["fragments"] for unit in units)
+        return super().here(units, work)
+
     def spark(self) -> tuple[Any, int]:
-        return self, 2
-
-
-def _answers(local: Any, units: Sequence[Any], slots: int, work: Any, **more: Any) -> Iterator[dict[str, Any]]:
-    assert slots == 2
-    for unit in units:
-        local.units.append(unit["fragments"])
-        for batch in work(unit):
-            yield json.loads(batch.column(0)[0].as_py())
+        raise AssertionError("Spark is not to be started")
 
 
 def evolve(uri: str, change: Any, running: Running | None = None, context: WriteContext = CONTEXT) -> Written:
-    with patch.object(evolve_module, "answers", _answers):
-        return evolve_module.evolve(running or Local(), change, DataPlace(uri), context)
+    return evolve_module.evolve(running or Local(), change, DataPlace(uri), context)
 
 
 def column(uri: str, name: str, version: Any = None, **options: Any) -> dict[int, Any]:

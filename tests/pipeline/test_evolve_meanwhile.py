@@ -189,13 +189,10 @@ def test_two_backfills_of_one_column_at_once(tmp_path: Path, monkeypatch: pytest
     def run(running: Local) -> None:
         try:
             together.wait()
-            evolve_module.evolve(running, backfill(X), claims.DataPlace(uri), CONTEXT)
+            evolve(uri, backfill(X), running)
         except BaseException as error:
             errors.append(error)
 
-    from pipeline.evolve_runs import _answers
-
-    monkeypatch.setattr(evolve_module, "answers", _answers)
     threads = [threading.Thread(target=run, args=(running,)) for running in runs]
     for thread in threads:
         thread.start()

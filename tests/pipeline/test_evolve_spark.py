@@ -45,7 +45,7 @@ def running(spark: Any) -> Running:
 
 
 def planned(at: Session) -> Plan:
-    return app.plan(app.Request(("m.yaml",), options=PlanOptions(data_plane=None)), at)[0]
+    return app.plan(app.Request(("m.yaml",), options=PlanOptions(data_plane=None, runner="spark")), at)[0]
 
 
 def applied(running: Running) -> Report:
