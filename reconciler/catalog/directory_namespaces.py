@@ -49,6 +49,9 @@ class DirectoryNamespaces:
             need_free(rows, change.ident)
             if change.ident[: len(change.source)] == change.source:
                 raise CatalogError(Code.INVALID_INPUT, f"{dotted(change.source)} cannot move into itself")
+            if there := min((key for key in rows if key.startswith(object_id(change.ident) + "$")), default=None):
+                problem = f"{dotted(rows[there].ident)} is live below the new name already"
+                raise CatalogError(Code.NAMESPACE_ALREADY_EXISTS, problem)
             prefix = source.object_id + "$"
             for old in [key for key in rows if key == source.object_id or key.startswith(prefix)]:
                 key = object_id(change.ident) + old[len(source.object_id) :]

@@ -160,13 +160,13 @@ class Casts:
 
     def build_indexes(self, column: str | None = None) -> None:
         """Right after the last step that gives the column another type: the table is without them no longer than it has
-        to be. None: all that are left."""
+        to be. None: all that are left. What does not fit its column yet waits for that column's step, or for the end:
+        `create_indexes` says why it cannot be built."""
         again = {n: i for n, i in self._again.items() if column is None or is_on(i.column, [column])}
         there = {i.name for i in self.d.dataset.indexes}
         for name, index in sorted(again.items()):
-            del self._again[name]
-            if name not in there and find(self.d.dataset.fields, index.column) is not None:
-                rebuild_index(self.d, self.want, index)
+            if name in there or rebuild_index(self.d, self.want, index):
+                del self._again[name]
 
     def _finding(self, check: ValueCheck) -> ValueFinding | None:
         return self.d.context.snapshot.values.get((self.want.ident, check))

@@ -114,10 +114,14 @@ def _no_fit(d: Drafter, want: DesiredTable, index: Index) -> Block | None:
     return Block("", reason, "unsupported")
 
 
-def rebuild_index(d: Drafter, want: DesiredTable, index: Index) -> None:
-    """A declared index that went with the old type of its column."""
+def rebuild_index(d: Drafter, want: DesiredTable, index: Index) -> bool:
+    """A declared index that went with the old type of its column. False when it does not fit the column that it is
+    declared on, as that is now."""
+    if _no_fit(d, want, index) is not None:
+        return False
     reason = f"index {index.name} is built again: it went with the old type of its column; until then there is none"
     d.propose(CreateIndex(want.ident, index), "safe", reason)
+    return True
 
 
 def create_indexes(d: Drafter, want: DesiredTable) -> None:

@@ -60,6 +60,11 @@ def move_block(
         return Block(RENAME_CONFLICT, f"{dotted(source)} cannot be moved into itself")
     if not snapshot.complete_below(source):
         return Block(INCOMPLETE, f"the listing of {dotted(source)} is incomplete: what is inside would move too")
+    if not snapshot.complete_below(target):
+        return Block(INCOMPLETE, f"the listing of {dotted(target)} is incomplete: something may be there already")
+    if there := next(world.below(target), None):
+        why = f"{dotted(there)} is live without its namespace: remove it in one apply, rename in the next"
+        return Block(TWO_APPLIES, why)
     for ident in world.below(source):
         if ident in declared:
             return Block(

@@ -102,6 +102,7 @@ class World:
             case c.RenameNamespace():
                 self._namespace(change.source)
                 self._need_room(ident)
+                self._need_nothing_below(ident)
                 self._move_subtree(change.source, ident)
             case c.AdoptNamespace():
                 self.namespaces[ident] = Present(replace(self._namespace(ident), marks=change.marks))
@@ -162,6 +163,11 @@ class World:
             raise CatalogError(Code.NAMESPACE_ALREADY_EXISTS, f"namespace {dotted(ident)} exists already")
         if ident in self.tables:
             raise CatalogError(Code.TABLE_ALREADY_EXISTS, f"table {dotted(ident)} exists already")
+
+    def _need_nothing_below(self, ident: Ident) -> None:
+        """An object may be live without its namespace: what a rename moves there must not take its name."""
+        if there := next(self.below(ident), None):
+            raise CatalogError(Code.NAMESPACE_ALREADY_EXISTS, f"{dotted(there)} is live below the new name already")
 
     def _namespace(self, ident: Ident) -> NamespaceState:
         found = self.namespaces.get(ident)

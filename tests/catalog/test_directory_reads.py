@@ -33,7 +33,7 @@ from dir_support import (
 from reconciler.catalog.directory_inventory import Inventory
 from reconciler.catalog.directory_manifest import manifest_schema
 from reconciler.catalog.stats import Stats
-from reconciler.model.change import AdoptTable, DeregisterTable, DropNamespace, RenameTable, UpdateTable
+from reconciler.model.change import AdoptTable, DeregisterTable, DropNamespace, RenameNamespace, RenameTable, UpdateTable
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.observed import Absent, Detached, Present, Scope, Unreadable
 from reconciler.model.state import UNKNOWN, Marks, TableState
@@ -185,6 +185,21 @@ def test_orphan_rows_are_seen_and_keep_their_parent_from_being_called_empty(tmp_
     assert refused.value.code is Code.NAMESPACE_NOT_EMPTY
     rows = lance.dataset(str(tmp_path / "__manifest")).to_table().to_pylist()
     assert {r["object_id"] for r in rows} == {"n", "gone$t", "n$lost$t", "n$t$1"}
+
+
+def test_a_namespace_takes_no_row_that_is_below_its_new_name_already(tmp_path: Path) -> None:
+    catalog = open_catalog(tmp_path)
+    run(catalog, create_namespace("n"), create_namespace("n", "m"))
+    write_rows(tmp_path, {"object_id": "gone$m", "object_type": "table", "location": "aa_gone$m"})
+    with pytest.raises(CatalogError, match=r"gone\.m is live below the new name already") as refused:
+        run(catalog, RenameNamespace(("gone",), ("n",)))
+    assert refused.value.code is Code.NAMESPACE_ALREADY_EXISTS
+    rows = lance.dataset(str(tmp_path / "__manifest")).to_table().to_pylist()
+    assert {(r["object_id"], r["object_type"]) for r in rows} == {
+        ("n", "namespace"),
+        ("n$m", "namespace"),
+        ("gone$m", "table"),
+    }
 
 
 def test_rows_we_do_not_understand(tmp_path: Path) -> None:

@@ -46,6 +46,23 @@ def test_the_length_of_a_vector_is_decided_by_the_types_alone() -> None:
     assert empty.steps[1].needs == (empty.steps[0].id,)
 
 
+@pytest.mark.parametrize("empty", [False, True])
+def test_an_index_that_moves_waits_for_the_type_of_its_new_column(empty: bool) -> None:
+    """The cast of `a` takes it away. On `b` it fits once `b` is cast too, and not while that cannot be done."""
+    old, new = columns(a="int32", b="list<int32>"), columns(a="int64", b="int32")
+    want = table(*T, fields=new, indexes=(Index("i", "b", "btree"),))
+    live = live_table(*T, fields=old, indexes=(Index("i", "a", "btree"),), applied=("index:i",), empty=empty)
+    result = on_table(want, live)
+    built = next(s for s in result.steps if isinstance(s.change, c.CreateIndex))
+    casts = {s.id: s.change.loses for s in result.steps if isinstance(s.change, c.AlterColumns)}
+    assert ("i",) in casts.values()
+    if empty:
+        assert (built.verdict, set(built.needs)) == ("allowed", {*casts})
+    else:
+        assert (built.verdict, built.blocked_by) == ("blocked", "needs_blocked_step")
+        assert "needs column b as int32: it is list<int32> still" in built.reason
+
+
 N, M = ValueCheck("n", parse_type("int8")), ValueCheck("m", parse_type("int8"))
 
 

@@ -29,7 +29,7 @@ from reconciler.model.change import (
 )
 from reconciler.model.desired import CatalogSpec, Desired, DesiredNamespace, DesiredTable, Management
 from reconciler.model.diagnostic import Source
-from reconciler.model.errors import Code
+from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import Ident
 from reconciler.model.observed import Gap, Present, Snapshot, Unreadable, Unsupported
 from reconciler.model.plan import LOCATION_CONFLICT, TWO_APPLIES, Plan, Step
@@ -278,6 +278,24 @@ def test_data_inside_another_table_is_not_taken_over(owner: str | None) -> None:
 def test_a_namespace_is_not_moved_into_itself() -> None:
     result = plan([ns("a", "b", renamed_from=("a",))], {("a",): SPACE})
     assert only(result, RenameNamespace).blocked_by == "rename_conflict"
+
+
+@pytest.mark.parametrize("source", [("a", "x"), ("b",)])
+@pytest.mark.parametrize("marks", [Marks(), Marks("them"), Marks("us", protect=True), US], ids=str)
+def test_a_namespace_is_not_moved_to_where_something_is_live(source: Ident, marks: Marks) -> None:
+    """`a.t` is there although `a` is not. What moves there would take its name, and `--prune` the table."""
+    found = live_table("a", "t", owner=marks.owner)
+    assert isinstance(found.state, TableState)
+    there = Present(replace(found.state, marks=marks))
+    live = {source: SPACE, (*source, "t"): live_table(*source, "t"), ("a", "t"): there}
+    result = plan([ns("a", renamed_from=source)], live, PRUNE)
+    rename = only(result, RenameNamespace)
+    assert (rename.blocked_by, "live without its namespace" in rename.reason) == (TWO_APPLIES, True)
+    assert steps(result) == ([("deregister_table", ("a", "t"))] if marks == US else [])
+    world = World(Snapshot({source: SPACE}, {i: f for i, f in live.items() if i[-1] == "t"}), place)
+    with pytest.raises(CatalogError, match="is live below the new name"):
+        world.apply(RenameNamespace(("a",), source))
+    assert world.tables[("a", "t")] == there
 
 
 def test_an_unreadable_namespace_is_not_renamed() -> None:

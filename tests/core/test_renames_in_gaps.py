@@ -55,6 +55,8 @@ def planned(
         (("a", "x"), "the listing of a is incomplete: what is inside would move too"),
         (("a", "y"), "the listing of a is incomplete: what is inside would move too"),
         (("b",), "it may be there"),
+        (("b", "x"), "the listing of b is incomplete: something may be there already"),
+        (("b", "y"), "the listing of b is incomplete: something may be there already"),
     ],
 )
 @pytest.mark.parametrize("options", [PlanOptions(adopt=True), PRUNE], ids=["adopt", "prune"])
