@@ -88,11 +88,11 @@ def _is_sparse(top: str) -> bool:
     settings = ""
     try:
         if os.path.isfile(place):
-            with open(place) as file:
+            with open(place, encoding="utf-8", errors="surrogateescape") as file:
                 place = os.path.join(top, file.read(4096).partition("gitdir:")[2].strip())
         for name in ("config.worktree", "config", os.path.join("..", "..", "config")):
             if os.path.isfile(setting := os.path.join(place, name)):
-                with open(setting, errors="replace") as file:
+                with open(setting, encoding="utf-8", errors="replace") as file:
                     settings += file.read(1_000_000) + "\n"
     except (OSError, ValueError):
         return False

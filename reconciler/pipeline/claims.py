@@ -268,10 +268,10 @@ def _gone(claim: Claim, now: float) -> bool:
 
 
 def _born(pid: int) -> str:
-    """Empty for a process that is not there."""
+    """Empty for a process that is not there. The name of a process is any bytes, in brackets."""
     try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-        return stat.rpartition(")")[2].split()[19]
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+        return stat.rpartition(b")")[2].split()[19].decode()
     except OSError:
         pass
     if Path("/proc/self").exists():

@@ -22,6 +22,7 @@ import pytest
 from cli.cli_runs import REPO, catalog, command, environment, reconciler, table, write
 from pipeline.data_run import AFTER, BEFORE, WORKER
 from pipeline.in_process import InProcess
+from servers.process import is_there
 from servers.spark import SMALL, java_of, need_java
 
 from reconciler.catalog.lance_data import CLAIM_KEY
@@ -81,7 +82,7 @@ def killed(running: subprocess.Popen[str]) -> None:
 
 def need_gone(java: int | None) -> None:
     deadline = time.monotonic() + SECONDS
-    while java is not None and Path(f"/proc/{java}").exists():
+    while java is not None and is_there(java):
         assert time.monotonic() < deadline, "the JVM outlives its driver"
         time.sleep(0.05)
 

@@ -21,6 +21,7 @@ from cli.cli_runs import REPO, Run, catalog, command, environment, process, reco
 from pipeline import evolve_elsewhere, in_process, migrate_lake, spark_lake
 from pipeline.spark_lake import only_progress
 from pipeline.test_checksum import of_dataset
+from servers.process import is_there
 from servers.spark import connect_server, java_of, need_java, standalone
 
 pytestmark = pytest.mark.slow
@@ -130,7 +131,8 @@ def test_a_signal_ends_it_and_its_jvm(tmp_path: Path) -> None:
     out, err = running.communicate(timeout=60)
     assert (running.returncode, out) == (130, "")
     assert err.splitlines()[-1] == "interrupted: nothing was written"
-    until(lambda: not Path(f"/proc/{java}").exists())
+    assert java is not None
+    until(lambda: not is_there(java))
 
 
 def test_spark_connect(tmp_path: Path) -> None:

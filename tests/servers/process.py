@@ -12,7 +12,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 READY_SECONDS = 60
@@ -23,6 +23,32 @@ def free_port() -> int:
         taken.bind(("127.0.0.1", 0))
         port: int = taken.getsockname()[1]
         return port
+
+
+def processes() -> Iterator[tuple[int, int, bytes]]:
+    """Number, parent and name of each process of this machine. A name is any bytes but a slash: blanks, brackets and
+    line breaks too. Where there is no /proc, `ps` tells."""
+    if not Path("/proc/self/stat").exists():
+        listed = subprocess.run(["ps", "-A", "-o", "pid=,ppid=,comm="], capture_output=True, check=True).stdout
+        for line in listed.splitlines():
+            pid, parent, name = line.split(maxsplit=2)
+            yield int(pid), int(parent), name.rpartition(b"/")[2].rstrip()
+        return
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # It has ended by now.
+            before, _, after = stat.read_bytes().rpartition(b")")
+            yield int(stat.parent.name), int(after.split()[1]), before.partition(b"(")[2]
+
+
+def is_there(pid: int) -> bool:
+    """Running, or ended and not collected by its parent yet."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
 
 
 class Conversation:

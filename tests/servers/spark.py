@@ -21,7 +21,7 @@ from pathlib import Path
 
 import pytest
 
-from servers.process import READY_SECONDS, free_port, tail
+from servers.process import READY_SECONDS, free_port, processes, tail
 
 _SHORT_LIVED = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 SMALL = {
@@ -49,12 +49,7 @@ def need_java() -> None:
 
 def java_of(parent: int) -> int | None:
     """The JVM that a process started."""
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            pid, name, _, its_parent = stat.read_text().split()[:4]
-            if int(its_parent) == parent and name == "(java)":
-                return int(pid)
-    return None
+    return next((pid for pid, its_parent, name in processes() if its_parent == parent and name == b"java"), None)
 
 
 def without_ours(folder: Path) -> dict[str, str]:
