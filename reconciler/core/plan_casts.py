@@ -14,7 +14,7 @@ from itertools import groupby
 
 from reconciler.core.diff_schema import Difference, ignore_rule
 from reconciler.core.draft import Block, Drafter, allow_block
-from reconciler.core.fields import bare, find
+from reconciler.core.fields import bare
 from reconciler.core.plan_index import rebuild_index, wanted_indexes, with_live_names
 from reconciler.core.rewrite import rewritten
 from reconciler.core.text import listing

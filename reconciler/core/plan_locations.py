@@ -133,6 +133,8 @@ class Locations:
                 self._add(ident, found)
             for ident, data in self._world.detached.items():
                 self._detached[self.of(ident, data.location)] = Neighbour(ident, data.location)
+            for ident, place in self._world.data_left.items():
+                self._detached.setdefault(self.of(ident, place), Neighbour(ident, place))
         return self._users
 
     def _add(self, ident: Ident, found: Finding) -> None:

@@ -38,7 +38,8 @@ def check(
             world = World(end, unread=unread.get(name, ()))
             for draft in allowed:
                 run(world, draft)
-            end = replace(end, namespaces=world.snapshot().namespaces, tables=world.snapshot().tables)
+            left = world.snapshot()
+            end = replace(end, namespaces=left.namespaces, tables=left.tables, data_left=world.data_left)
             _converged(all_, again(name, end))
         problem = missing(name, end, frozenset(d.change.ident for d in all_ if d.verdict != "allowed"))
         if problem is not None:

@@ -36,6 +36,7 @@ class World:
         self.namespaces: dict[Ident, Present | Unreadable] = dict(snapshot.namespaces) if snapshot else {}
         self.tables: dict[Ident, Present | Unreadable] = {}
         self.detached: dict[Ident, Detached] = {}
+        self.data_left: dict[Ident, str] = dict(snapshot.data_left) if snapshot else {}
         self._locate = locate or (lambda _: UNKNOWN)
         for ident, finding in snapshot.tables.items() if snapshot else ():
             if isinstance(finding, Detached):
@@ -137,6 +138,8 @@ class World:
                 self._remove(self.tables, ident)
                 if isinstance(state.dataset, DatasetState) and isinstance(state.location, str):
                     self.detached[ident] = Detached(state.location, state.dataset)
+                elif isinstance(state.location, str):
+                    self.data_left[ident] = state.place or state.location
                 return self.find("Table", ident)
 
     def _declare(self, change: c.DeclareTable) -> Finding:
@@ -144,6 +147,7 @@ class World:
         dataset: DatasetState | Unknown | None = None
         location: str | Unknown = self._locate(change.ident) if change.location is None else change.location
         found = self.detached.get(change.ident)
+        self.data_left.pop(change.ident, None)
         if found is not None:
             if found.location != change.location:
                 raise CatalogError(Code.TABLE_ALREADY_EXISTS, f"the data of {dotted(change.ident)} is still there")

@@ -160,6 +160,9 @@ class Snapshot:
     values: Mapping[tuple[Ident, ValueCheck], ValueFinding] = field(default_factory=lambda: MappingProxyType({}))
     """Whether values fit, for the steps that depend on it. What is not in here was not asked, or could not be read."""
     left_out: LeftOut = LeftOut()
+    data_left: Mapping[Ident, str] = field(default_factory=lambda: MappingProxyType({}))
+    """In a simulation: where the data of deregistered tables stays that nobody opened. A real catalog is looked at
+    again (`checked`)."""
 
     def refuses(self, change: Change) -> str | None:
         """As `Capabilities.refuses`, by the service's own word."""

@@ -33,7 +33,14 @@ from dir_support import (
 from reconciler.catalog.directory_inventory import Inventory
 from reconciler.catalog.directory_manifest import manifest_schema
 from reconciler.catalog.stats import Stats
-from reconciler.model.change import AdoptTable, DeregisterTable, DropNamespace, RenameNamespace, RenameTable, UpdateTable
+from reconciler.model.change import (
+    AdoptTable,
+    DeregisterTable,
+    DropNamespace,
+    RenameNamespace,
+    RenameTable,
+    UpdateTable,
+)
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.observed import Absent, Detached, Present, Scope, Unreadable
 from reconciler.model.state import UNKNOWN, Marks, TableState

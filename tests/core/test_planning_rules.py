@@ -33,7 +33,7 @@ from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import Ident
 from reconciler.model.observed import Gap, Present, Snapshot, Unreadable, Unsupported
 from reconciler.model.plan import LOCATION_CONFLICT, TWO_APPLIES, Plan, Step
-from reconciler.model.state import DatasetState, Index, Marks, NamespaceState, TableState
+from reconciler.model.state import UNKNOWN, DatasetState, Index, Marks, NamespaceState, TableState
 from reconciler.model.values import ValueCheck, ValueFinding
 
 US = Marks("us")
@@ -273,6 +273,24 @@ def test_data_inside_another_table_is_not_taken_over(owner: str | None) -> None:
     assert steps(result) == []
     assert {s.blocked_by for s in result.steps} == {LOCATION_CONFLICT}
     assert "is inside table a.u" in result.steps[0].reason
+
+
+@pytest.mark.parametrize("inside", [("a", "t", "u"), ("z",)])
+def test_the_data_of_a_table_that_goes_keeps_others_from_being_made_around_it(inside: Ident) -> None:
+    """Its entry goes in this plan and its data stays: the table waits, now and in the next plan."""
+    there = live_table(*inside)
+    assert isinstance(there.state, TableState)
+    there = Present(replace(there.state, location="s3://lake/a/t/u", dataset=UNKNOWN))
+    desired = Desired(
+        {"lake": CatalogSpec("lake", "memory", {}, Management("us"), HERE)},
+        {"lake": {("a",): ns("a")}},
+        {"lake": {("a", "t"): table("a", "t")}},
+    )
+    snapshot = Snapshot({("a",): SPACE}, {inside: there})
+    chooses = MemoryCapabilities(chooses_location=True, root="s3://lake")
+    result = make_plan(desired, {"lake": snapshot}, {"lake": chooses}, PRUNE)
+    assert steps(result) == [("deregister_table", inside)]
+    assert {s.blocked_by for s in result.steps if s.verdict == "blocked"} == {LOCATION_CONFLICT}
 
 
 def test_a_namespace_is_not_moved_into_itself() -> None:

@@ -16,7 +16,17 @@ from reconciler.engine.observe import observe
 from reconciler.model.change import DATA_PLANE
 from reconciler.model.codec import canonical, finding_json
 from reconciler.model.ident import Ident, Kind
-from reconciler.model.observed import Detached, Gap, Observation, Present, Scope, Snapshot, Unsupported
+from reconciler.model.observed import (
+    Absent,
+    Detached,
+    Gap,
+    LocationCheck,
+    Observation,
+    Present,
+    Scope,
+    Snapshot,
+    Unsupported,
+)
 from reconciler.model.plan import Plan, Step
 from reconciler.model.state import UNKNOWN, DatasetState, TableState
 
@@ -30,9 +40,19 @@ class ListingCatalog(MemoryCatalog):
         self.calls.scans += 1
         yield from self.unsupported
         yield from self.gaps
+        yield from self._no_room(scope)
         for found in listed(self.world.snapshot(), scope):
             if found.ident[-1] < "u" or not any(found.ident[: len(g.ident)] == g.ident for g in self.gaps):
                 yield _listed(found, scope)
+
+    def _no_room(self, scope: Scope) -> Iterator[Observation]:
+        """What storage says against a table that is to be made around data that no entry has any more."""
+        for ident in sorted(scope.detail):
+            place = scope.locations.get(ident) or self.capabilities.location_of(ident)
+            inside = [d for d in self.world.detached.values() if place and d.location.startswith(f"{place}/")]
+            if inside and isinstance(self.world.find("Table", ident), Absent):
+                why = f"{place} holds {inside[0].location}, but no Lance dataset"
+                yield Observation("Table", ident, Absent(LocationCheck(str(place), why)))
 
     def read(self, keys: Sequence[tuple[Kind, Ident]], scope: Scope) -> Iterator[Observation]:
         for found in super().read(keys, scope):
