@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import select
 import sys
+import time
 from collections.abc import Iterator, Sequence
 
 from reconciler import app
@@ -13,6 +16,8 @@ from reconciler.render.text import plan_summary, symbol_of
 
 MOST = 20
 """Steps that are told one by one, shared by the catalogs; all of them are in the plan above."""
+ANSWER_SECONDS = 120.0
+"""A program that runs on a pseudo-terminal of a notebook or a build is asked like a person, and nobody can type."""
 LEAST = 3
 """Of each catalog, however many there are: nobody is asked about one of which nothing is shown."""
 
@@ -62,10 +67,35 @@ def _some(steps: Sequence[Step], most: int) -> Iterator[str]:
 
 
 def _ask(question: str, wanted: str) -> None:
-    sys.stderr.write(question)
-    sys.stderr.flush()
-    if sys.stdin.readline().strip() != wanted:
+    answer = typed(question)
+    if answer is None:
+        why = f"nobody answered within {ANSWER_SECONDS:g} seconds; where nobody can type, pass --yes"
+        raise app.Failure(f"not applied: nothing was written; {why}")
+    if answer != wanted:
         raise app.Failure("not applied: nothing was written")
+
+
+def typed(question: str) -> str | None:
+    """The line that somebody types once the question, on stderr, is there; None when nobody does in time. What was
+    typed before is no answer to it and is thrown away. Read without a buffer: that could hold such a line, too."""
+    import termios  # Only a terminal is asked.
+
+    terminal_in, text = sys.stdin.fileno(), b""
+    end = time.monotonic() + ANSWER_SECONDS
+    try:
+        termios.tcflush(terminal_in, termios.TCIFLUSH)
+        sys.stderr.write(question)
+        sys.stderr.flush()
+        while not text.endswith(b"\n"):
+            if not select.select([terminal_in], [], [], max(0.0, end - time.monotonic()))[0]:
+                sys.stderr.write("\n")
+                return None
+            if not (more := os.read(terminal_in, 4096)):
+                break
+            text += more
+    except (OSError, termios.error):  # The terminal is gone, and who could have answered.
+        return None
+    return text.decode(errors="replace").strip()
 
 
 def terminal() -> bool:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 
-from reconciler.cli.confirm import terminal
+from reconciler.cli.confirm import terminal, typed
 from reconciler.cli.exits import ERROR, OK
 from reconciler.cli.output import Output
 from reconciler.cli.requests import reading
@@ -52,6 +51,4 @@ def _removed(locked: Locked, out: Output) -> bool:
 
 def _confirmed(held: Sequence[HeldLease]) -> bool:
     what = "this lease" if len(held) == 1 else f"these {len(held)} leases"
-    sys.stderr.write(f"{ALIVE} Remove {what}? Type yes to remove, anything else to stop: ")
-    sys.stderr.flush()
-    return sys.stdin.readline().strip() == "yes"
+    return typed(f"{ALIVE} Remove {what}? Type yes to remove, anything else to stop: ") == "yes"

@@ -10,6 +10,7 @@ import select
 import shlex
 import struct
 import subprocess
+import sys
 import termios
 import time
 from pathlib import Path
@@ -37,9 +38,16 @@ spec:
 
 
 def at_terminal(
-    folder: Path, *arguments: str, answer: str, columns: int = 100, shell: str = "", **env: str
+    folder: Path,
+    *arguments: str,
+    answer: str | None,
+    columns: int = 100,
+    shell: str = "",
+    ahead: str = "",
+    **env: str,
 ) -> tuple[int, str]:
-    """The exit code and everything that a person sees. `shell`: a line for the shell instead."""
+    """The exit code and everything that a person sees. `answer`: given to each question; `shell`: a line for the shell
+    instead; `ahead`: typed before anything is there, and once more before each further question."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     clean = {k: v for k, v in environment(TERM="xterm", **env).items() if k not in ("COLUMNS", "LINES")}
@@ -53,16 +61,18 @@ def at_terminal(
         stderr=theirs,
     )
     os.close(theirs)
-    seen, answered, end = "", False, time.monotonic() + 60
+    os.write(ours, ahead.encode())
+    seen, answered, end = "", 0, time.monotonic() + 60
     while time.monotonic() < end:
         if select.select([ours], [], [], 0.2)[0]:
             try:
                 seen += os.read(ours, 65536).decode()
             except OSError:  # The other side is closed: all was read.
                 break
-        if not answered and seen.rstrip(" ").endswith(("to stop:", "name:")):
-            os.write(ours, f"{answer}\n".encode())
-            answered = True
+        questions = len(re.findall(r"(?:to stop|name):", seen))
+        if answer is not None and questions > answered:
+            os.write(ours, f"{answer}\n{ahead}".encode())
+            answered = questions
     code = run.wait(30)
     os.close(ours)
     return code, seen.replace("\r\n", "\n")
@@ -85,6 +95,52 @@ def test_only_yes_is_a_yes(folder: Path) -> None:
     code, seen = at_terminal(folder, "apply", "m.yaml", answer="yes")
     assert code == 0, seen
     assert reconciler(folder, "plan", "m.yaml", "--detailed-exitcode").code == 0
+
+
+TYPED_AHEAD = """\
+import select
+import sys
+
+from reconciler.__main__ import main
+from reconciler.cli import confirm
+from reconciler.cli import {command} as command
+
+confirm.ANSWER_SECONDS = {seconds}
+asked = command.{function}
+
+def once_it_is_typed(*given, **more):
+    print("ready:", flush=True)
+    while not select.select([0], [], [], 0.1)[0]:
+        pass  # What is typed ahead is at the terminal by now.
+    return asked(*given, **more)
+
+command.{function} = once_it_is_typed
+sys.argv[1:] = {words}
+raise SystemExit(main())
+"""
+
+
+def typed_ahead(folder: Path, line: str, *words: str, seconds: float, answer: str | None) -> tuple[int, str]:
+    """`line` is typed, and has arrived, before the question is asked."""
+    function = "confirm" if words[0] == "apply" else "_confirmed"
+    script = TYPED_AHEAD.format(command=words[0], function=function, seconds=seconds, words=[*words])
+    return at_terminal(
+        folder, shell=shlex.join([sys.executable, "-c", script]), ahead=line, answer=answer, NO_COLOR="1"
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("line", ["yes\n", "\nyes\nyes\n"])
+def test_what_is_typed_before_the_question_is_no_answer(folder: Path, line: str) -> None:
+    """With nobody at the terminal the question ends by itself."""
+    (folder / "m.yaml").write_text(CATALOG + TABLE % "")
+    code, seen = typed_ahead(folder, line, "apply", "m.yaml", seconds=1, answer=None)
+    assert code == 1, seen
+    assert "not applied: nothing was written; nobody answered within 1 seconds" in " ".join(seen.split())
+    assert not (folder / "lake").exists()
+    code, seen = typed_ahead(folder, "no\n", "apply", "m.yaml", seconds=60, answer="yes")
+    assert code == 0, seen
+    assert (folder / "lake").exists()
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from cli_runs import catalog, reconciler, table, write
-from test_terminal import at_terminal
+from test_terminal import at_terminal, typed_ahead
 
 from reconciler.catalog.lease_files import LeaseFiles
 from reconciler.catalog.storage import open_storage
@@ -71,6 +71,14 @@ def test_at_a_terminal_it_asks(folder: Path, answer: str, code: int) -> None:
     assert "stops at its next write, within about a second" in " ".join(seen.split())
     assert "renew it, for up to" not in seen
     assert (log(folder).read().held is None) is (answer == "yes")
+
+
+@pytest.mark.slow
+def test_what_is_typed_before_it_asks_removes_nothing(folder: Path) -> None:
+    hold(folder)
+    code, seen = typed_ahead(folder, "yes\n", "unlock", "m.yaml", seconds=1, answer=None)
+    assert (code, "not removed" in seen) == (6, True), seen
+    assert log(folder).read().held is not None
 
 
 @pytest.mark.parametrize("text", ["[" * 200_000, '{"ttl": NaN, "pid": 1e400}', "\x00\x1b]0;x\x07"])

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import sys
 
 import pytest
 from plans import plan, step
 
+from reconciler.cli import confirm as confirm_module
 from reconciler.cli.confirm import confirm
 from reconciler.cli.output import Output
 from reconciler.model.change import DeregisterTable, DropColumns
@@ -15,7 +15,13 @@ from reconciler.model.plan import Plan
 
 
 def asked(made: Plan, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *answers: str) -> str:
-    monkeypatch.setattr(sys, "stdin", io.StringIO("".join(f"{a}\n" for a in answers)))
+    left = [*answers]
+
+    def typed(question: str) -> str:
+        sys.stderr.write(question)
+        return left.pop(0)
+
+    monkeypatch.setattr(confirm_module, "typed", typed)
     confirm(made, Output(), summary=False)
     return capsys.readouterr().err
 
