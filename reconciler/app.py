@@ -151,7 +151,7 @@ def planned(
     at: Session,
 ) -> Plan:
     """From what was observed, and what the sources of the rows are now. Raises Failure."""
-    from reconciler.app_data import lacking, with_origins, with_sources, with_values
+    from reconciler.app_data import lacking, lacking_functions, with_origins, with_sources, with_values
     from reconciler.core.planner import PlanError, make_plan
     from reconciler.engine.select import unmatched_target
 
@@ -166,6 +166,7 @@ def planned(
         options = replace(
             request.options,
             data_plane=lacking(request.spark, request.options.runner),
+            functions=lacking_functions(desired),
             environment=environment_of(request.reading),
             today=request.options.today or today(),
             opened={name: c.capabilities for name, c in at.catalogs.items()},

@@ -182,6 +182,16 @@ def _located(source: dict[str, Any], at: Session) -> dict[str, Any]:
     return source
 
 
+def lacking_functions(desired: Desired) -> dict[str, str]:
+    """Why functions of backfills cannot run here, by their names."""
+    from reconciler.manifest.backfill_rules import function_problem
+
+    tables = [t for tables in desired.tables.values() for t in tables.values()]
+    names = sorted({f.function for t in tables for f in t.fields or () if f.function is not None})
+    found = {name: function_problem(name) for name in names}
+    return {name: f"{problem[0]}; {problem[1]}" for name, problem in found.items() if problem is not None}
+
+
 def lacking(spark: SparkOptions, runner: Runner | None) -> str | None:
     """Why no data step that takes Spark can run here."""
     from reconciler.pipeline.session import missing

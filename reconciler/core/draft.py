@@ -159,12 +159,20 @@ class Drafter:
         refusal = self.context.refuses(change)
         if refusal is not None:
             return "unsupported", None, refusal
+        if (lacking := self._lacks_function(change)) is not None:
+            return "blocked", DATA_PLANE_MISSING, lacking
         if self.context.runner(change, self.now) == "spark" and self.context.options.data_plane is not None:
             return "blocked", DATA_PLANE_MISSING, self.context.options.data_plane
         if allow_word is not None and allow_word not in self.allow:
             block = allow_block(self, allow_word)
             return "blocked", block.word, block.reason
         return "allowed", None, ""
+
+    def _lacks_function(self, change: c.Change) -> str | None:
+        """Why a step that runs functions of packages cannot run here."""
+        fields = change.fields if isinstance(change, c.BackfillColumns | c.MaterializeTable) else ()
+        why = {f.name: self.context.options.functions.get(f.function or "") for f in fields}
+        return next((f"column {name} cannot be filled: {problem}" for name, problem in why.items() if problem), None)
 
     def may(self, change: c.Change, allow_word: str | None = None) -> bool:
         """Would this one run? Under a block everything is proposed, to be shown as blocked."""

@@ -26,6 +26,8 @@ class PlanOptions:
     """Why data-plane steps cannot run, or None when they can."""
     runner: Runner | None = None
     """What runs the tasks of data-plane steps; None: Spark, and this process for columns of small tables."""
+    functions: Mapping[str, str] = field(default_factory=dict)
+    """Why functions of backfills cannot run, by their names; those that can are not in it."""
     environment: str | None = None
     """What rules of a policy may be limited to."""
     today: str = ""

@@ -190,10 +190,13 @@ def _additions(d: Drafter, want: DesiredTable, missing: Sequence[Field]) -> None
     free = tuple(unignored(plain(f), f.name, rule) for f in missing if f.nullable and not f.filled)
     if free:
         d.propose(AddColumns(want.ident, free), "safe", f"new columns: {listing([f.name for f in free])}")
-    filled = tuple(unignored(f, f.name, rule) for f in missing if f.filled)
-    if filled:
+    lacking = d.context.options.functions
+    fill = [unignored(f, f.name, rule) for f in missing if f.filled]
+    for filled in ([f for f in fill if f.function not in lacking], [f for f in fill if f.function in lacking]):
+        if not filled:
+            continue
         reason = f"new columns with values for existing rows: {listing([f.name for f in filled])}"
-        d.propose(BackfillColumns(want.ident, filled), "rewrite", reason)
+        d.propose(BackfillColumns(want.ident, tuple(filled)), "rewrite", reason)
     for f in missing:
         if not f.nullable and not f.filled:
             reason = (

@@ -56,15 +56,20 @@ def _constant(field: Field, value: Any, place: Path, problems: list[Problem]) ->
 
 
 def _function(name: str, place: Path, problems: list[Problem]) -> None:
-    """Looked up, never loaded: that is done where it runs."""
+    """A warning: the package may be where apply runs, and once the column is there nobody needs it."""
+    found = function_problem(name)
+    if found is not None:
+        problems.append(Problem("M495", place, *found, severity="warning"))
+
+
+def function_problem(name: str) -> tuple[str, str] | None:
+    """Why this function cannot be run here, and a hint. Looked up, never loaded: that is done where it runs."""
     known = [point.name for point in entry_points(group=FUNCTIONS)]
     if known.count(name) == 1:
-        return
+        return None
     if name in known:
-        message = f"two installed packages register a function {name!r}"
-        problems.append(Problem("M495", place, message, "uninstall one of them"))
-        return
+        return f"two installed packages register a function {name!r}", "uninstall one of them"
     near = nearest(name, known)
     listed = "known functions: " + ", ".join(sorted(set(known))[:20])
     hint = f"did you mean {near}?" if near else listed if known else f"no installed package registers one ({FUNCTIONS})"
-    problems.append(Problem("M495", place, f"there is no function {name!r}", hint))
+    return f"there is no function {name!r}", hint

@@ -8,6 +8,7 @@ import pytest
 from test_planning_rules import RUNS, SPACE, columns, live_table, ns, on_table, plan, steps, table
 
 from reconciler.core.needs import Steps, depends
+from reconciler.core.options import PlanOptions
 from reconciler.core.value_checks import value_checks
 from reconciler.model import change as c
 from reconciler.model.arrow import parse_type
@@ -61,6 +62,24 @@ def test_an_index_that_moves_waits_for_the_type_of_its_new_column(empty: bool) -
     else:
         assert (built.verdict, built.blocked_by) == ("blocked", "needs_blocked_step")
         assert "needs column b as int32: it is list<int32> still" in built.reason
+
+
+def test_a_function_that_is_not_installed_blocks_the_step_that_needs_it() -> None:
+    """With and without Spark; not the other columns, and nothing once the column is there."""
+    new = (*columns(id="int64"), replace(columns(v="int32")[0], function="embed"))
+    new = (*new, replace(columns(d="int32")[0], default="1"))
+    lacking = {"embed": "there is no function 'embed'; install it"}
+    live = live_table(*T, fields=columns(id="int64"))
+    for options in (replace(RUNS, functions=lacking), PlanOptions(functions=lacking)):
+        result = on_table(table(*T, fields=new), live, options)
+        (stuck,) = (s for s in result.steps if "new columns with values for existing rows: v" in s.reason)
+        assert (stuck.verdict, stuck.blocked_by) == ("blocked", "data_plane")
+        assert stuck.reason.startswith("column v cannot be filled: there is no function 'embed'; install it")
+    filled = [s for s in on_table(table(*T, fields=new), live, replace(RUNS, functions=lacking)).steps if s != stuck]
+    assert [(s.action, s.verdict) for s in filled if s.verdict == "allowed"] == [("backfill_columns", "allowed")]
+    there = live_table(*T, fields=columns(id="int64", v="int32", d="int32"))
+    assert on_table(table(*T, fields=new), there, replace(RUNS, functions=lacking)).steps == ()
+    assert [s.verdict for s in on_table(table(*T, fields=new), live, RUNS).steps] == ["allowed"]
 
 
 N, M = ValueCheck("n", parse_type("int8")), ValueCheck("m", parse_type("int8"))
