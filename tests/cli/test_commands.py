@@ -336,3 +336,31 @@ def test_renames_inside_a_renamed_namespace(tmp_path: Path, moved: str) -> None:
     run = reconciler(tmp_path, "apply", "--plan", "p.json", "--yes", "--format", "json")
     assert (run.code, run.json["summary"]["done"]) == (0, 3), run.out
     assert reconciler(tmp_path, "drift", "m.yaml").code == 0
+
+
+def test_a_function_that_is_not_installed_stops_nothing_else(tmp_path: Path) -> None:
+    head = "apiVersion: reconciler.lance/v1\nkind: "
+    lake = (
+        f"{head}Catalog\nmetadata: {{name: lake}}\nspec: {{type: dir, path: ./lake, management: {{owner: us}}}}\n---\n"
+    )
+
+    def declare(more: str, *tables: str) -> None:
+        texts = [
+            f"{head}Table\nmetadata: {{catalog: lake, id: [{t}]}}\n"
+            f"spec: {{schema: [{{name: id, type: int64}}{more if t == 't' else ''}]}}\n"
+            for t in tables
+        ]
+        (tmp_path / "m.yaml").write_text(lake + "---\n".join(texts))
+
+    declare("", "t")
+    assert reconciler(tmp_path, "apply", "m.yaml", "--yes").code == 0
+    declare(", {name: v, type: int32, backfill: {function: embed}}", "t", "u")
+    assert reconciler(tmp_path, "validate", "m.yaml").code == 0
+    run = reconciler(tmp_path, "apply", "m.yaml", "--yes", "--format", "json")
+    assert run.code == 3
+    steps = {(s["action"], s["status"]) for s in run.json["steps"]}
+    assert {("declare_table", "done"), ("create_dataset", "done"), ("backfill_columns", "not_run")} <= steps
+    assert "there is no function 'embed'" in run.out
+    dataset = lance.dataset(str(tmp_path / "lake" / "t.lance"))
+    dataset.add_columns(pa.schema([("v", pa.int32())]))
+    assert reconciler(tmp_path, "plan", "m.yaml", "--detailed-exitcode").code == 0
