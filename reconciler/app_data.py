@@ -150,7 +150,7 @@ def _storage_of(spec: CatalogSpec, at: Session) -> dict[str, str]:
     """What opens the stores of the table's own catalog opens those of a source that says nothing else."""
     from reconciler.manifest.secrets import connection_options
 
-    options, secrets = connection_options(spec.options, options_schema(spec.type))
+    options, secrets = connection_options(spec.options, options_schema(spec.type), limits=at.limits)
     at.redactor.add(secrets)
     return {key.removeprefix(STORAGE): value for key, value in options.items() if key.startswith(STORAGE)}
 
@@ -161,7 +161,7 @@ def resolved(source: Mapping[str, object], at: Session) -> dict[str, Any]:
     from reconciler.manifest.secrets import resolved_source
 
     try:
-        values, secrets = resolved_source(source)
+        values, secrets = resolved_source(source, limits=at.limits)
     except ManifestError as error:
         lacking = "; ".join(dict.fromkeys(p.message for p in error.problems))
         raise CatalogError(Code.INVALID_INPUT, f"the source: {lacking}; {error.hint}") from error

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from reconciler.core.secret_names import harmless_values
 from reconciler.engine.redact import Redactor
+from reconciler.manifest.limits import UNLIMITED, Limits, limits_of
 from reconciler.model.diagnostic import Diagnostic, Source
 from reconciler.model.errors import CatalogError, Code
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from reconciler.manifest.problem import Problem
     from reconciler.model.desired import CatalogSpec, Desired
     from reconciler.model.observed import Scope, Snapshot
+    from reconciler.model.reading import Reading
     from reconciler.model.report import Outcome
     from reconciler.model.run_context import RunContext
 
@@ -95,11 +97,17 @@ class Session:
     """Of the catalogs that have `max_retries`: how often a write that did not hold is sent again."""
     identity: RunContext | None = None
     """Who and what this run is; None while nobody asked."""
+    limits: Limits = UNLIMITED
+    """What the references of connections and sources may reach."""
     _open: ExitStack = field(default_factory=ExitStack)
     tell: Tell | None = None
     """Where events go when stderr is for programs."""
     command: str = ""
     """What was asked for, as others may see it: without the values of flags."""
+
+    def keep_to(self, reading: Reading) -> None:
+        """What `validate` refuses is refused once more where it would be resolved: the first looks, this one reads."""
+        self.limits = limits_of(reading).when_opened()
 
     def progress(self) -> Progress:
         """How far the run is, on stderr: for people, or for programs."""
@@ -164,7 +172,7 @@ class Session:
 
         self.specs[spec.name] = spec
         try:
-            options, secrets = connection_options(spec.options, options_schema(spec.type))
+            options, secrets = connection_options(spec.options, options_schema(spec.type), limits=self.limits)
         except ManifestError as error:
             raise Failure(f"catalog {spec.name} cannot be opened", located(spec, error.problems)) from error
         except CatalogError as error:

@@ -53,10 +53,13 @@ def _command(args: argparse.Namespace, out: Output) -> int:
 
     from reconciler.app import Failure
     from reconciler.cli.exits import ERROR, INTERRUPTED, PARTLY
+    from reconciler.cli.requests import reading
     from reconciler.model.report import EXIT_CODES
 
     how = getattr(args, "format", "")
     try:
+        if hasattr(args, "env_allow"):
+            out.session.keep_to(reading(args))
         command = importlib.import_module(f"reconciler.cli.{args.module}")
         if (seconds := getattr(args, "timeout", None)) is None:
             return int(command.run(args, out))

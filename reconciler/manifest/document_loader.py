@@ -72,7 +72,7 @@ class Loader:
         sink = file.sink
         self.resolver.room = MAX_EXPANSION
         self.resolver.missing.next_file()
-        references = "${" in file.text
+        references = "${" in file.text or "\\" in file.text  # An escape may stand for a part of one.
         overlay = self.prepared.overlay
         for found in file.documents():
             if isinstance(found, Flaw):

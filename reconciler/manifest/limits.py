@@ -20,6 +20,10 @@ class Limits:
     resolve: bool = True
     """False: nothing is read from the environment or from files; what a reference stands for stays unknown."""
 
+    def when_opened(self) -> Limits:
+        """For the references of connections and sources, once they are resolved."""
+        return self if self.late else UNLIMITED
+
     def problem(self, kind: str, name: str) -> tuple[str, str, str] | None:
         """Code, message and hint. The same whether or not there is such a variable or file."""
         if kind == "env" and self.env is not None and not name.startswith(self.env):

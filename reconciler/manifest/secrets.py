@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from reconciler.core.secret_names import CREDENTIAL, client_id
+from reconciler.manifest.limits import UNLIMITED, Limits
 from reconciler.manifest.problem import ManifestError, Path, Problem
 from reconciler.manifest.resolved_options import check_resolved, empty_parts
 from reconciler.manifest.schema_files import is_secret, is_secret_of_source, secret_keys
@@ -22,6 +23,7 @@ def connection_options(
     spec_options: Mapping[str, object],
     schema: Mapping[str, Any] | None = None,
     environ: Mapping[str, str] | None = None,
+    limits: Limits = UNLIMITED,
 ) -> tuple[dict[str, str], frozenset[str]]:
     """Option strings, and the set of secret values for redaction. `schema` is that of the type's keys.
 
@@ -31,7 +33,7 @@ def connection_options(
     the output. Raises ManifestError with everything that is wrong, which names keys but never a value.
     """
     secret = secret_keys(schema) if schema is not None else is_secret
-    resolver = Resolver({}, environ)
+    resolver = Resolver({}, environ, limits=limits)
     options: dict[str, str] = {}
     secrets: set[str] = set()
     problems: list[Problem] = []
@@ -59,12 +61,12 @@ def connection_options(
 
 
 def resolved_source(
-    source: Mapping[str, Any], environ: Mapping[str, str] | None = None
+    source: Mapping[str, Any], environ: Mapping[str, str] | None = None, limits: Limits = UNLIMITED
 ) -> tuple[dict[str, Any], frozenset[str]]:
     """A data source as it is read, and the set of secret values for redaction: what `${env:}` and `${file:}` stand for
     in keys that the schema marks `x-secret`. What is written out there is no secret, or `validate` refuses it. Raises
     ManifestError, which names the key but never a value."""
-    resolver = Resolver({}, environ)
+    resolver = Resolver({}, environ, limits=limits)
     secrets: set[str] = set()
     problems: list[Problem] = []
 

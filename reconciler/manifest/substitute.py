@@ -38,7 +38,8 @@ def substitute(value: Value, careful: Callable[[], Careful], resolver: Resolver,
 
     `careful` costs a second reading of the document: it is asked only where it matters how a value was written.
     """
-    late = isinstance(value, dict) and value.get("kind") == "Catalog"
+    kind = value.get("kind") if isinstance(value, dict) else None
+    late = isinstance(kind, str) and resolver.plain(kind) == "Catalog"
     walk = _Walk(late, careful, resolver, problems)
     return Substituted(walk.value(value, ()), walk.soft, frozenset(walk.unknown))
 

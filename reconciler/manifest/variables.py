@@ -1,13 +1,14 @@
 """References in values: `${var:NAME}`, `${env:NAME}`, `${file:PATH}`, each with `:-default`; `$${` writes a plain `${`.
 
-What a reference stands for is text and never looked at again: a value that contains `${...}` does not expand further.
+A text is parsed once, and its references are replaced in the parts. What a reference stands for is never parsed, alone
+or with what stands beside it: neither a value that contains `${...}` nor a `$` before `{env:NAME}` expands further.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -52,6 +53,51 @@ class Expanded:
     """References that stand for nothing, or for white space: where, and `${env:NAME}`."""
 
 
+def _parsed(text: str) -> Iterator[str | int | re.Match[str]]:
+    """The parts of a text, in one pass: what stands for itself, references, and where what looks like one begins."""
+    at = 0
+    while token := _TOKEN.search(text, at):
+        yield text[at : token.start()]
+        at = token.end()
+        if token.group() == "$${":
+            yield "${"
+        elif (reference := _REFERENCE.match(text, token.start())) is not None:
+            at = reference.end()
+            yield reference
+        else:
+            yield token.start()
+    yield text[at:]
+
+
+class _Writer:
+    """Parts to text. `late`: a text that is parsed once more, when the references that are left are resolved, into the
+    same parts. What stands for itself is escaped as a whole: values may make a `${` only together."""
+
+    def __init__(self, late: bool) -> None:
+        self._late = late
+        self._literal = ""
+        self._done: list[str] = []
+
+    def literal(self, text: str) -> None:
+        self._literal += text
+
+    def reference(self, reference: re.Match[str]) -> Trouble | None:
+        """One that is left as it is."""
+        ends_with_dollar = self._late and self._literal.endswith("$")
+        self._done += [self._flushed(), reference.group()]
+        if not ends_with_dollar:
+            return None
+        hint = "give the `$` and what follows it in one variable, or in what the reference stands for"
+        return Trouble("M300", reference.start(), "a `$` from a variable stands right before a reference", hint)
+
+    def text(self) -> str:
+        return "".join([*self._done, self._flushed()])
+
+    def _flushed(self) -> str:
+        literal, self._literal = self._literal, ""
+        return literal.replace("${", "$${") if self._late else literal
+
+
 @dataclass(slots=True)
 class Resolver:
     variables: Mapping[str, str] = field(default_factory=dict)
@@ -74,47 +120,47 @@ class Resolver:
                 used = [] if whole.group(1) == "var" else [value]
                 return Expanded(value, used=used, whole=True, empty=_if_empty(whole, value))
         result = Expanded("")
-        parts: list[str] = []
-        at = 0
-        while len(result.troubles) < MAX_TROUBLES and (token := _TOKEN.search(text, at)):
-            start = token.start()
-            parts.append(text[at:start])
-            if token.group() == "$${":
-                parts.append("$${" if late else "${")
-                at = token.end()
-                continue
-            match = _REFERENCE.match(text, start)
-            if match is None:
-                result.troubles.append(_malformed(text, start, repeat=not late))
-                parts.append("${")
-                at = token.end()
-                continue
-            at = match.end()
-            result.whole = start == 0 and at == len(text)
-            kind, name, default = match.group(1), match.group(2), match.group(3)
-            left = kind != "var" and (late or not self.limits.resolve)
-            bad = self._refused(kind, name, start, late) if late or left else None
-            if bad:
-                result.troubles.append(bad)
-            if bad or left:
-                result.unknown = not late
-                parts.append(match.group())
-                continue
-            value = self._value(kind, name, default, start)
-            if isinstance(value, Trouble):
-                result.troubles.append(value)
-                continue
-            self.room -= len(value)
-            if self.room < 0:
-                result.troubles.append(Trouble("M109", start, "references make this file too large"))
+        written = _Writer(late)
+        for part in _parsed(text):
+            if len(result.troubles) >= MAX_TROUBLES:
                 break
-            if kind != "var":
-                result.used.append(value)
-            result.empty += _if_empty(match, value)
-            parts.append(value.replace("${", "$${") if late else value)
-        parts.append(text[at:])
-        result.text = "".join(parts)
+            if isinstance(part, str):
+                written.literal(part)
+            elif isinstance(part, int):
+                result.troubles.append(_malformed(text, part, repeat=not late))
+                written.literal("${")
+            elif not self._replaced(part, written, result, late):
+                break
+            else:
+                result.whole = part.group() == text
+        result.text = written.text()
         return result
+
+    def _replaced(self, reference: re.Match[str], written: _Writer, result: Expanded, late: bool) -> bool:
+        """Writes what one reference stands for, or the reference itself. False: there is no room for more."""
+        kind, name, default = reference.group(1, 2, 3)
+        start = reference.start()
+        left = kind != "var" and (late or not self.limits.resolve)
+        bad = self._refused(kind, name, start, late) if late or left else None
+        if left:
+            bad = written.reference(reference) or bad
+            result.unknown = not late
+        if bad or left:
+            result.troubles += [bad] if bad else []
+            return True
+        value = self._value(kind, name, default, start)
+        if isinstance(value, Trouble):
+            result.troubles.append(value)
+            return True
+        self.room -= len(value)
+        if self.room < 0:
+            result.troubles.append(Trouble("M109", start, "references make this file too large"))
+            return False
+        if kind != "var":
+            result.used.append(value)
+        result.empty += _if_empty(reference, value)
+        written.literal(value)
+        return True
 
     def plain(self, text: str) -> str:
         """The text as part of an identity: one that cannot be resolved stands for itself."""

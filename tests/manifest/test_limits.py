@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 from reconciler.manifest.limits import Limits, limits_of
+from reconciler.model.desired import CatalogSpec, Management
+from reconciler.model.diagnostic import Source
 from reconciler.model.reading import Reading
+from reconciler.session import Failure, Session
 
 from .support import CATALOG, codes, load_text, places, table
 from .test_variables import FOLLOW_UPS
@@ -149,3 +152,15 @@ def test_manifests_of_others_may_name_nothing_that_is_not_allowed() -> None:
     assert limits_of(Reading(env_allow=("A",))) == Limits(env=("A",))
     assert limits_of(Reading(catalogs_from=("d",))) == Limits(env=(), files=(), late=False)
     assert limits_of(Reading(catalogs_from=("d",), file_root=("r",))) == Limits(env=(), files=("r",), late=False)
+
+
+def test_a_run_opens_catalogs_within_its_limits() -> None:
+    """Also one that no manifest check has seen."""
+    spec = CatalogSpec("lake", "dir", {"path": "./lake", "storage.token": "${env:TOKEN:-x}"}, Management(), Source("c"))
+    session = Session()
+    session.keep_to(Reading(env_allow=("PUBLIC_",)))
+    with pytest.raises(Failure) as refused:
+        session.resolved(spec)
+    assert [d.code for d in refused.value.diagnostics] == ["M310"]
+    session.keep_to(Reading(env_allow=("PUBLIC_",), catalogs_from=("base",)))
+    assert session.resolved(spec)[0]["storage.token"], "where catalogs are not the strangers' own, they are no business"

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.manifest.limits import Limits
 from reconciler.manifest.problem import ManifestError
-from reconciler.manifest.secrets import connection_options
+from reconciler.manifest.secrets import connection_options, resolved_source
 from reconciler.manifest.variables import MAX_EXPANSION, Resolver
 
 from .support import CATALOG, codes, load_text, places, table
@@ -224,3 +225,65 @@ def test_expansion_is_bounded() -> None:
     found = resolver.expand("${var:big}" * 1000)
     assert [t.code for t in found.troubles] == ["M109"]
     assert len(found.text) <= MAX_EXPANSION + 20_000
+
+
+SECRETS = {"SECRET": "hush-hush"}
+PIECES = [
+    ("${var:d}{env:SECRET}", "${env:SECRET}"),
+    ("${var:d}${var:open}env:SECRET}", "${env:SECRET}"),
+    ("${var:none:-$}{env:SECRET}", "${env:SECRET}"),
+    ("${var:half}env:SECRET}", "${env:SECRET}"),
+    ("${var:d}{${var:env}:SECRET}", "${env:SECRET}"),
+    ("${var:d}$${env:SECRET}", "$${env:SECRET}"),
+    ("x${var:d}${var:d}{env:SECRET}", "x$${env:SECRET}"),
+    ("${var:d}{file:/etc/hostname}", "${file:/etc/hostname}"),
+    ("a${var:d}{b}${env:SECRET}", "a${b}hush-hush"),
+]
+
+
+@pytest.mark.parametrize(("text", "value"), PIECES)
+def test_values_that_make_a_reference_together_are_text(tmp_path: Path, text: str, value: str) -> None:
+    """In a connection, in the source of a table, and in everything else: one pass, whatever stands beside what."""
+    variables = {"d": "$", "open": "{", "half": "${", "env": "env"}
+    catalog = CATALOG.replace("path: ./lake", f"path: ./lake, storage.x: '{text}'")
+    data = f"data: {{source: {{format: json, path: x, storage.x: '{text}'}}, mode: once}}\n"
+    spec = f"properties: {{k: '{text}'}}\nschema: [{{name: a, type: int8}}]\n" + data
+    loaded = load_text(tmp_path, catalog, table("t", spec), variables=variables, environ=SECRETS)
+    assert codes(loaded) == []
+    found = loaded.desired.tables["lake"]["t",]
+    assert found.properties == {"k": value}
+    assert connection_options(loaded.desired.catalogs["lake"].options, None, SECRETS)[0]["storage.x"] == value
+    assert found.data is not None
+    assert resolved_source(found.data.source, SECRETS)[0]["storage.x"] == value
+
+
+def test_a_dollar_right_before_a_reference_is_no_escape(tmp_path: Path) -> None:
+    """`$${env:X}` is a text, so that a variable may not make one of a reference: here it cannot be written, and an
+    error says so."""
+    catalog = CATALOG.replace("path: ./lake", "path: ./lake, storage.x: '${var:d}${env:SECRET}'")
+    found = load_text(tmp_path, catalog, variables={"d": "$"}, environ=SECRETS)
+    assert codes(found) == ["M300"]
+
+
+def test_a_kind_that_a_variable_gives_is_that_kind(tmp_path: Path) -> None:
+    """What looks like a reference in it is a text once, and stays one."""
+    catalog = CATALOG.replace("kind: Catalog", "kind: '${var:kind}'")
+    catalog = catalog.replace("path: ./lake", "path: ./lake, storage.x: '$${env:SECRET}'")
+    found = load_text(tmp_path, catalog, variables={"kind": "Catalog"}, environ=SECRETS)
+    assert connection_options(found.desired.catalogs["lake"].options, None, SECRETS)[0]["storage.x"] == "${env:SECRET}"
+
+
+@pytest.mark.parametrize("dollar", [r"\x24", r"\u0024", r"\U00000024", "$\\\n    "])
+def test_an_escape_of_yaml_hides_no_reference(tmp_path: Path, dollar: str) -> None:
+    catalog = CATALOG.replace("path: ./lake", f'path: ./lake, storage.x: "{dollar}{{env:SECRET}}"')
+    assert codes(load_text(tmp_path, catalog, environ=SECRETS, limits=Limits(env=()))) == ["M310"]
+
+
+def test_limits_hold_where_a_reference_is_resolved() -> None:
+    """Whoever overlooks one before."""
+    limits = Limits(env=("PUBLIC_",), files=())
+    for text in ("${env:SECRET}", "x${env:SECRET:-y}", "${file:/etc/hostname}"):
+        for resolve in (connection_options, resolved_source):
+            with pytest.raises(ManifestError) as refused:
+                resolve({"storage.x": text}, environ=SECRETS, limits=limits)
+            assert refused.value.code in ("M310", "M311")
