@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from reconciler.core.fingerprint import columns_of
@@ -10,9 +11,10 @@ from reconciler.core.world import after_table_change
 from reconciler.model import change as c
 from reconciler.model.capabilities import Capabilities
 from reconciler.model.coverage import IndexRefresh
+from reconciler.model.desired import DesiredObject
 from reconciler.model.diagnostic import Source
 from reconciler.model.observed import Absent, Detached, Finding, Present, Snapshot
-from reconciler.model.plan import ALLOW, DATA_PLANE_MISSING, PARENT_BLOCKED, Json, Risk, Verdict
+from reconciler.model.plan import ALLOW, DATA_PLANE_MISSING, PARENT_BLOCKED, Json, Permission, Risk, Verdict
 from reconciler.model.spark import InProcess, Runner
 from reconciler.model.state import UNKNOWN, DatasetState, NamespaceState, TableState
 
@@ -46,6 +48,7 @@ class Draft:
     """For a drop: what is left inside at that point, which is part of the fingerprint."""
     counted: set[str] | None = None
     """With `schemaMode: at_least`: the columns that any state of the object has. Others may come at any time."""
+    permissions: tuple[Permission, ...] = ()
 
 
 @dataclass(slots=True)
@@ -83,7 +86,8 @@ class Drafter:
     context: Context
     source: Source | None
     start: Finding
-    allow: frozenset[str] = frozenset()
+    allow: Mapping[str, Source | None] = field(default_factory=dict)
+    """The allow words that count for it, as `allow_words` gives them."""
     block: Block | None = None
     unread: bool = False
     """Its data is looked after through another catalog."""
@@ -96,9 +100,11 @@ class Drafter:
         self.now = self.start
 
     def propose(
-        self, change: c.Change, risk: Risk, reason: str, before: Json = None, allow_word: str | None = None
-    ) -> bool:
-        """Judges the change and, when it may run, applies it to `now`. True when later proposals may build on it."""
+        self, change: c.Change, risk: Risk, reason: str, before: Json = None, allow_word: str | None = None,
+        also: Sequence[str] = (),
+    ) -> bool:  # fmt: skip
+        """Judges the change and, when it may run, applies it to `now`. True when later proposals may build on it.
+        `also`: further allow words without which the step would not be as it is."""
         remark = self.context.capabilities.remark(change)
         runner = self.context.runner(change, self.now)
         where = "it runs in process, without Spark" if runner == "local" else None
@@ -127,9 +133,13 @@ class Drafter:
                 "" if running else purpose,
                 runner=runner,
                 counted=self.counted,
+                permissions=self._permissions(allow_word, *also) if running else (),
             )
         )
         return goes_on
+
+    def _permissions(self, *words: str | None) -> tuple[Permission, ...]:
+        return tuple(Permission(word, self.allow[word]) for word in words if word is not None and word in self.allow)
 
     def refuse(self, change: c.Change, risk: Risk, block: Block, before: Json = None) -> None:
         """A step that cannot run, for a reason of its own."""
@@ -200,6 +210,11 @@ def _size(now: Finding) -> tuple[int | None, int | None]:
     state = now.state if isinstance(now, Present) else None
     dataset = state.dataset if isinstance(state, TableState) else None
     return (dataset.rows, dataset.bytes) if isinstance(dataset, DatasetState) else (None, None)
+
+
+def allow_words(want: DesiredObject, options: PlanOptions) -> dict[str, Source | None]:
+    """Those of the manifest with their places, and those of the command line."""
+    return dict.fromkeys(options.allow) | {word: want.allow_sources.get(word, want.source) for word in want.allow}
 
 
 def allow_block(d: Drafter, word: str) -> Block:

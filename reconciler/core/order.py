@@ -123,4 +123,5 @@ def _step(id_: str, catalog: str, draft: Draft, needs: Sequence[str], known: Kno
         draft.source,
         draft.purpose,
         draft.runner,
+        draft.permissions,
     )

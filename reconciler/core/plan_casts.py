@@ -141,7 +141,7 @@ class Casts:
                 d.refuse(change, risk, replace(stuck, reason=why), before)
                 return
         risk = "destructive" if foreign else risk
-        if d.propose(change, risk, reason + self._unread(checks), before, word):
+        if d.propose(change, risk, reason + self._unread(checks), before, word, ["drop_index"] if foreign else ()):
             self._again |= {i.name: declared[i.name] for i in lost if i.name in declared}
 
     def _declared(self) -> dict[str, Index]:

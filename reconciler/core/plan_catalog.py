@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from reconciler.core.coverage import coverage_of
-from reconciler.core.draft import Block, Context, Draft, Drafter, parent_block
+from reconciler.core.draft import Block, Context, Draft, Drafter, allow_words, parent_block
 from reconciler.core.globs import matcher
 from reconciler.core.options import PlanOptions
 from reconciler.core.ownership import data_owner, entry_owner, standing
@@ -333,10 +333,11 @@ class _Planner:
                 ObjectKey(self.spec.name, i, kind) for kind, idents in self._orphans().items() for i in idents
             ]
         gone = "its manifest is gone and --prune was given"
+        given = dict.fromkeys(self.context.options.allow)
         tables = [self._removal(t) for t in self.tables.values() if t.absent and self.selected(t.ident)]
-        tables += [Removal(i, None, gone) for i in prune["Table"]]
+        tables += [Removal(i, None, gone, allow=given) for i in prune["Table"]]
         namespaces = [self._removal(n) for n in self.namespaces.values() if n.absent and self.selected(n.ident)]
-        namespaces += [Removal(i, None, gone) for i in prune["Namespace"]]
+        namespaces += [Removal(i, None, gone, allow=given) for i in prune["Namespace"]]
         for r in sorted(tables, key=lambda r: r.ident):
             self._delete(plan_table_delete(self.context, self.world, self.snapshot, r))
         for r in sorted(namespaces, key=lambda r: (-len(r.ident), r.ident)):
@@ -345,7 +346,7 @@ class _Planner:
         hold_back_over_threshold(self.plan.deletes, self.spec.management, owned)
 
     def _removal(self, want: DesiredObject) -> Removal:
-        allow = frozenset(want.allow)
+        allow = allow_words(want, self.context.options)
         return Removal(want.ident, want.source, "the manifest says `state: absent`", self.stuck.get(want.ident), allow)
 
     def _delete(self, draft: Draft | None) -> None:

@@ -57,7 +57,9 @@ def plan_data(d: Drafter, want: DesiredTable) -> None:
         d.propose(change, "destructive", reason, before, word)
     elif due:
         risk, allow_word = _risk(d, change, record)
-        d.propose(change, risk, _reason(spec, source, record, new), before, allow_word)
+        d.propose(
+            change, risk, _reason(spec, source, record, new), before, allow_word, [MIX_ROWS] if change.mixes else ()
+        )
 
 
 def _external(d: Drafter, spec: DataSpec, record: DataRecord | None, due: bool) -> ExternalRows | None:

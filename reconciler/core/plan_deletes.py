@@ -3,8 +3,8 @@ deepest first; never CASCADE."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 from reconciler.core.draft import Block, Context, Draft, Drafter
 from reconciler.core.ownership import delete_block
@@ -30,8 +30,8 @@ class Removal:
     reason: str
     block: Block | None = None
     """Why it may not go now, whoever owns it."""
-    allow: frozenset[str] = frozenset()
-    """The allow words of its manifest."""
+    allow: Mapping[str, Source | None] = field(default_factory=dict)
+    """The allow words that count."""
 
 
 def plan_table_delete(context: Context, world: World, snapshot: Snapshot, removal: Removal) -> Draft | None:
@@ -68,7 +68,7 @@ def plan_namespace_delete(context: Context, world: World, snapshot: Snapshot, re
     if block is None and inside:
         why = f"it still holds {listing(inside)}, and nothing is ever dropped with its content"
         block = Block(NOT_EMPTY, why + outside(context.options, context.catalog, [(*removal.ident, n) for n in inside]))
-    d = Drafter(context, removal.source, found, removal.allow | context.options.allow, block)
+    d = Drafter(context, removal.source, found, removal.allow, block)
     word, reason = None, removal.reason
     if context.capabilities.drop_needs_allow:
         word, reason = "drop_namespace", f"{reason}; this service would delete the content with it"
@@ -117,7 +117,7 @@ def hold_back_over_threshold(drafts: Iterable[Draft], management: Management, ow
         "If this is meant, raise management.thresholds of the catalog"
     )
     for d in deletes:
-        d.verdict, d.blocked_by, d.reason, d.purpose = "blocked", THRESHOLD, reason, ""
+        d.verdict, d.blocked_by, d.reason, d.purpose, d.permissions = "blocked", THRESHOLD, reason, "", ()
         d.yields, d.via = d.expect, ()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reconciler.core.diff_properties import MapDiff, diff_map, ignored_paths, left_to_others
-from reconciler.core.draft import Block, Context, Drafter
+from reconciler.core.draft import Block, Context, Drafter, allow_words
 from reconciler.core.notes import gives_up
 from reconciler.core.ownership import standing
 from reconciler.core.record_text import marks_reason
@@ -23,7 +23,7 @@ _CONTAINER = Block(
 
 def plan_namespace(context: Context, want: DesiredNamespace, found: Finding, block: Block | None) -> Drafter:
     """No drafts and a finding that is not ours means: as declared, but unowned."""
-    allow = frozenset(want.allow) | context.options.allow
+    allow = allow_words(want, context.options)
     d = Drafter(context, want.source, found, allow, block)
     ignored = ignored_paths(want)
     holds = context.capabilities.holds_properties("Namespace", want.ident)

@@ -8,7 +8,7 @@ from reconciler.core.applied import expected_applied
 from reconciler.core.coverage import refresh_indexes
 from reconciler.core.diff_properties import diff_map, ignored_paths
 from reconciler.core.diff_schema import ignore_rule, unignored
-from reconciler.core.draft import Block, Context, Drafter
+from reconciler.core.draft import Block, Context, Drafter, allow_words
 from reconciler.core.fields import Fields, plain
 from reconciler.core.notes import go_along
 from reconciler.core.ownership import Standing, data_owner, data_standing, standing
@@ -73,7 +73,7 @@ def _planned(
     shared: Shared | None,
     notes: bool,
 ) -> Planned:
-    allow = frozenset(want.allow) | context.options.allow
+    allow = allow_words(want, context.options)
     known = shared.fields if shared is not None else None
     d = Drafter(context, want.source, found, allow, block, shared is not None, set() if want.at_least else None)
     if renamed is not None:

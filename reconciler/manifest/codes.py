@@ -24,6 +24,7 @@ CODES: Final[dict[str, str]] = {
     "M115": "too many directives",
     "M116": "too many problems in one file",
     "M117": "not a regular file",
+    "M118": "invisible character",
     # M2xx: one document against the JSON Schema
     "M200": "document is not a mapping",
     "M201": "unknown apiVersion",

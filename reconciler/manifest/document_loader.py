@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from reconciler.manifest.base_catalogs import take_catalogs
@@ -194,6 +194,9 @@ class Loader:
             if problems.none:  # One whose patterns cannot be used cannot be asked.
                 self.registry.add_policy(PolicyEntry(declared, value, report))
         else:
+            if declared.allow:
+                words = {word: place(("spec", "allow", index)) for index, word in enumerate(declared.allow)}
+                declared = replace(declared, allow_sources=words)
             self.registry.add(Entry(declared, report, place))
             if self.origins is not None:
                 self.origins.add(declared, document)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from reconciler.manifest.hidden_characters import hidden_characters
 from reconciler.manifest.yaml_careful import Flaw
 
 MAX_DIRECTIVES = 100
 """libyaml compares every %TAG with all before it: a file full of them would take minutes."""
 _FORBIDDEN = re.compile("[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+_ALONE = re.compile("\r(?!\n)")
 
 
 @dataclass(slots=True)
@@ -34,6 +37,7 @@ def decode(data: bytes) -> Text:
         result.flaws.append(Flaw("M103", line, column, message, "save the file as UTF-8"))
         text = data.decode("utf-8-sig", "replace")
     if "\r" in text:
+        result.flaws += _hidden_ends(text)
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     bad = _FORBIDDEN.search(text)
     if bad:
@@ -54,5 +58,17 @@ def decode(data: bytes) -> Text:
             )
         )
         return Text("", result.flaws)
+    result.flaws += hidden_characters(text)
     result.text = text
     return result
+
+
+def _hidden_ends(text: str) -> list[Flaw]:
+    """A carriage return alone ends a line for YAML and not for git: in a file with line feeds it hides the rest."""
+    alone = _ALONE.search(text) if "\n" in text else None
+    if alone is None:
+        return []
+    line, before = text.count("\n", 0, alone.start()) + 1, text.rfind("\n", 0, alone.start()) + 1
+    hint = 'end every line with a line feed; if it is meant, write "\\r" in double quotes'
+    message = "a carriage return alone (U+000D) ends a line here, and is not shown as a line end"
+    return [Flaw("M118", line, alone.start() - before + 1, message, hint)]

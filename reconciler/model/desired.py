@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Literal
 
 from reconciler.model.arrow import Field
@@ -33,6 +34,9 @@ ALLOW_WORDS: tuple[AllowWord, ...] = (
     "drop_column", "narrow_type", "set_not_null", "drop_index", "replace_table", "drop_namespace", "purge_data",
     "mix_rows",
 )  # fmt: skip
+
+
+EMPTY_SOURCES: Mapping[str, Source] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,8 @@ class DesiredNamespace:
     renamed_from: Ident | None = None
     ignore_differences: tuple[str, ...] = ()
     allow: tuple[str, ...] = ()
+    allow_sources: Mapping[str, Source] = field(default_factory=lambda: EMPTY_SOURCES, compare=False)
+    """Where each of the words is written."""
     waivers: tuple[DeclaredWaiver, ...] = ()
     """Never compared with anything live."""
 
@@ -98,6 +104,7 @@ class DesiredTable:
     renamed_from: Ident | None = None
     ignore_differences: tuple[str, ...] = ()
     allow: tuple[str, ...] = ()
+    allow_sources: Mapping[str, Source] = field(default_factory=lambda: EMPTY_SOURCES, compare=False)
     checks: Checks = NO_CHECKS
     """Never compared with anything live, and no part of a plan."""
     data: DataSpec | None = None

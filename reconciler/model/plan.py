@@ -35,6 +35,18 @@ class Expect:
 
 
 @dataclass(frozen=True, slots=True)
+class Permission:
+    """An allow word that a step takes, and where it is written; no source: it is `--allow` of the command line."""
+
+    word: str
+    source: Source | None
+
+    def __str__(self) -> str:
+        where = f"by `--allow {self.word}`" if self.source is None else f"at {self.source.file}:{self.source.line}"
+        return f"`{self.word}` is allowed {where}"
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     id: str
     catalog: str
@@ -58,6 +70,12 @@ class Step:
     """Of a step that may not run: what it would be for. `reason` names what blocks it, then this."""
     runner: Runner | None = None
     """Of a data-plane step: what runs its tasks."""
+    permissions: tuple[Permission, ...] = ()
+    """Of a step that runs because of them: a reviewer is to see who allows what."""
+
+    @property
+    def told_reason(self) -> str:
+        return "; ".join([self.reason, *map(str, self.permissions)])
 
     @property
     def blocking_reason(self) -> str:
@@ -96,7 +114,7 @@ def reasons_of(steps: Iterable[Step]) -> list[str]:
     """Why these steps are planned or may not run: what blocks them first, each reason once."""
     steps = [*steps]
     held = [s.blocking_reason for s in steps if s.verdict != "allowed"]
-    return list(dict.fromkeys([*held, *(s.purpose or s.reason for s in steps)]))
+    return list(dict.fromkeys([*held, *(s.purpose or s.told_reason for s in steps)]))
 
 
 @dataclass(frozen=True, slots=True)

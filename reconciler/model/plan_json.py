@@ -26,7 +26,17 @@ from reconciler.model.coverage import Coverage
 from reconciler.model.diagnostic import Source
 from reconciler.model.finding import Finding, Waiver
 from reconciler.model.ident import ObjectKey
-from reconciler.model.plan import FORMAT_VERSION, CatalogSummary, Expect, Json, Plan, PlanNote, Step, Summary
+from reconciler.model.plan import (
+    FORMAT_VERSION,
+    CatalogSummary,
+    Expect,
+    Json,
+    Permission,
+    Plan,
+    PlanNote,
+    Step,
+    Summary,
+)
 from reconciler.model.spark import RUNNERS, Runner
 from reconciler.model.state import Column, Index, Marks
 
@@ -91,7 +101,6 @@ def plan_from_json(value: object) -> Plan:
 
 
 def step_to_json(step: Step) -> dict[str, Json]:
-    source = step.source
     out: dict[str, Json] = {
         "id": step.id,
         "action": step.action,
@@ -108,16 +117,27 @@ def step_to_json(step: Step) -> dict[str, Json]:
         "via": list(step.via),
         "before": step.before,
         "after": step.after,
-        "source": {"file": source.file, "line": source.line} if source else None,
+        "source": _source_json(step.source),
     }
     if step.runner is not None:
         out["runner"] = step.runner
-    return out | {"purpose": step.purpose} if step.purpose else out
+    if step.purpose:
+        out["purpose"] = step.purpose
+    if step.permissions:
+        out["permissions"] = [{"word": p.word, "source": _source_json(p.source)} for p in step.permissions]
+    return out
+
+
+def _source_json(source: Source | None) -> Json:
+    return {"file": source.file, "line": source.line} if source else None
+
+
+def _source_from(value: Mapping[str, Any] | None) -> Source | None:
+    return Source(value["file"], value["line"]) if value else None
 
 
 def _step_from(value: Mapping[str, Any]) -> Step:
     ident = tuple(value["object"]["id"])
-    source = value["source"]
     return Step(
         value["id"],
         value["catalog"],
@@ -132,9 +152,10 @@ def _step_from(value: Mapping[str, Any]) -> Step:
         tuple(value["via"]),
         value["before"],
         value["after"],
-        Source(source["file"], source["line"]) if source else None,
+        _source_from(value["source"]),
         value.get("purpose", ""),
         _runner_from(value),
+        tuple(Permission(p["word"], _source_from(p["source"])) for p in value.get("permissions", ())),
     )
 
 
@@ -351,7 +372,7 @@ def finding_to_json(finding: Finding) -> dict[str, Json]:
         "severity": finding.severity,
         "message": finding.message,
         "hint": finding.hint,
-        "source": {"file": source.file, "line": source.line} if source else None,
+        "source": _source_json(source),
         "waiver": {"reason": waiver.reason, "until": waiver.until} if waiver else None,
     }
 
@@ -364,6 +385,6 @@ def finding_from(value: Mapping[str, Any]) -> Finding:
         None if value["object"] is None else _key_from(value),
         value["message"],
         value["hint"],
-        Source(source["file"], source["line"]) if source else None,
+        _source_from(source),
         Waiver(waiver["reason"], waiver["until"]) if waiver else None,
     )

@@ -91,7 +91,7 @@ def _catalog(plan: Plan, name: str, drift: bool) -> list[Case]:
 def _object(key: ObjectKey, steps: Sequence[Step], findings: Sequence[Finding], drift: bool) -> Case:
     held = _blocked(steps)
     refused = [f"{f.code}: {f.message}" for f in findings if f.refuses]
-    wrong = [*refused, *held] or ([f"{s.action}: {s.reason}" for s in steps] if drift else [])
+    wrong = [*refused, *held] or ([f"{s.action}: {s.told_reason}" for s in steps] if drift else [])
     why = {s.id: (s.purpose or s.reason) if held else s.reason for s in steps}
     lines = [
         line for s in steps for line in (f"{s.action} ({s.verdict}): {why[s.id]}", *(f"  {d}" for d in details(s)))

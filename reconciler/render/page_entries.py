@@ -107,7 +107,7 @@ def _step(step: Step, policies: Mapping[ObjectKey, list[Finding]]) -> Entry:
         "plane": step.plane,
         "risk": printable(step.risk),
         "verdict": printable(step.verdict),
-        "reason": _text(step.reason),
+        "reason": _text(step.told_reason),
     }
     rest: Entry = {
         "blocked_by": None if step.blocked_by is None else _text(step.blocked_by),

@@ -98,7 +98,7 @@ def _held_back(steps: Iterable[Step]) -> Iterator[_Told]:
             continue
         rule = f"{BLOCKED}{step.blocked_by or 'blocked'}" if step.verdict == "blocked" else "unsupported"
         level: Severity = "error" if step.blocked_by == THRESHOLD else "warning"
-        yield _Told(rule, level, f"{step.action} of {step.key}: {step.reason}", step.source, step.key)
+        yield _Told(rule, level, f"{step.action} of {step.key}: {step.told_reason}", step.source, step.key)
 
 
 def _sentence(message: str, hint: str) -> str:

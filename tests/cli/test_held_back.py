@@ -167,3 +167,21 @@ def test_a_step_that_is_unsupported_is_called_so_once(tmp_path: Path) -> None:
     lines = reconciler(tmp_path, "apply", "m.yaml", "--yes").out.splitlines()
     assert any(line.startswith("  unsupported  s1  add_columns") for line in lines)
     assert "unsupported" not in [line.strip() for line in lines]
+
+
+@pytest.mark.parametrize("spec", ["", "\n  allow: [drop_column]"])
+def test_a_plan_says_who_allows_a_step(tmp_path: Path, spec: str) -> None:
+    """Where the word is written, or that it is on the command line; saved and shown again, too."""
+    write(tmp_path, catalog(), namespace("a"), table("a", "t", schema="[{name: a, type: int8}, {name: b, type: int8}]"))
+    assert reconciler(tmp_path, "apply", "m.yaml", "--yes").code == 0
+    file = write(tmp_path, catalog(), namespace("a"), table("a", "t", schema="[{name: a, type: int8}]", spec=spec))
+    line = next((n for n, text in enumerate(file.read_text().splitlines(), 1) if "allow" in text), None)
+    run = reconciler(tmp_path, "plan", "m.yaml", "-o", "p.json", *(() if spec else ("--allow", "drop_column")))
+    where = f"at m.yaml:{line}" if spec else "by `--allow drop_column`"
+    for text in (run.out, reconciler(tmp_path, "show", "p.json").out):
+        assert f"`drop_column` is allowed {where}" in text
+    saved = json.loads((tmp_path / "p.json").read_text())
+    check_schema("plan", saved)
+    source = {"file": "m.yaml", "line": line} if spec else None
+    assert [s.get("permissions") for s in saved["steps"]] == [[{"word": "drop_column", "source": source}]]
+    assert reconciler(tmp_path, "apply", "--plan", "p.json", "--yes").code == 0
