@@ -50,7 +50,8 @@ def cut_short(plan: Plan, started: Container[str], ended: Mapping[str, StepResul
 
 
 def _outcome(plan: Plan, steps: tuple[StepResult, ...], landed: bool, halt: Halt | None) -> Outcome:
-    """Unfinished beats refused: exit code 5 wins over 3. An interrupted run says so, whatever else happened."""
+    """Unfinished beats refused: exit code 5 wins over 3. An interrupted run says so, whatever else happened. Applied is
+    only what ran: a step that did not, for whatever reason, is told of."""
     counts = Counter(s.status for s in steps)
     if halt == SIGNAL:
         return "interrupted"
@@ -60,6 +61,8 @@ def _outcome(plan: Plan, steps: tuple[StepResult, ...], landed: bool, halt: Halt
         return "partial" if landed else "failed"
     if any(s.verdict != "allowed" for s in plan.steps):
         return "refused"
+    if counts["not_run"]:
+        return "partial" if landed else "failed"
     return "applied" if plan.steps else "no_changes"
 
 

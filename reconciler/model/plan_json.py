@@ -37,6 +37,7 @@ from reconciler.model.plan import (
     Step,
     Summary,
 )
+from reconciler.model.plan_order import problem_of_order
 from reconciler.model.spark import RUNNERS, Runner
 from reconciler.model.state import Column, Index, Marks
 
@@ -71,7 +72,8 @@ def plan_to_json(plan: Plan) -> dict[str, Json]:
 
 
 def plan_from_json(value: object) -> Plan:
-    """Refuses what is malformed, of another format version, or edited since it was written."""
+    """Refuses what is malformed, of another format version, edited since it was written, or no order of steps that
+    can run. The id is a checksum: whoever writes a file can give it one that is right."""
     if not isinstance(value, dict) or "format_version" not in value or "steps" not in value:
         raise PlanFormatError("this is not a plan file")
     version = value["format_version"]
@@ -81,7 +83,7 @@ def plan_from_json(value: object) -> Plan:
     if value.get("plan_id") != "sha256:" + hashlib.sha256(canonical(rest).encode()).hexdigest():
         raise PlanFormatError("the plan was changed after it was written: its plan_id does not match; make a new plan")
     try:
-        return Plan(
+        plan = Plan(
             value["plan_id"],
             value["tool_version"],
             value["manifests_digest"],
@@ -98,6 +100,10 @@ def plan_from_json(value: object) -> Plan:
         )
     except (KeyError, TypeError, ValueError, AttributeError) as e:
         raise PlanFormatError(f"the plan is malformed: {type(e).__name__} {e}") from e
+    problem = problem_of_order(plan.steps)
+    if problem is not None:
+        raise PlanFormatError(f"the plan is malformed: {problem}; make a new plan")
+    return plan
 
 
 def step_to_json(step: Step) -> dict[str, Json]:

@@ -8,21 +8,24 @@ import os
 from pathlib import Path
 
 import pytest
-from engine_plans import lake, ns, table
+from engine_plans import lake, ns, plan, table
 
 from reconciler.core.globs import matches
 from reconciler.engine.advice import way_to
 from reconciler.engine.explain import mismatch
 from reconciler.engine.files import write_atomically
 from reconciler.engine.observe import observe
+from reconciler.engine.outcome import SIGNAL, TIMEOUT, report_of
 from reconciler.engine.progress import EVERY, Lines, Terminal
 from reconciler.engine.redact import MASK, Redactor, literal_secrets, without_literal_secrets
+from reconciler.engine.run_step import Ended
 from reconciler.model.arrow import Field, parse_type
 from reconciler.model.change import AddColumns
 from reconciler.model.desired import CatalogSpec, Management
 from reconciler.model.diagnostic import Source
 from reconciler.model.errors import Code
 from reconciler.model.observed import Gap, Present, Scope, Unreadable
+from reconciler.model.report import StepResult
 from reconciler.model.state import DatasetState, Marks, TableState
 
 NEW = (Field("new", parse_type("int8")), Field("another", parse_type("int8")))
@@ -204,3 +207,16 @@ def test_what_differs_is_seen_however_long_the_texts_are() -> None:
     assert "another" not in shown
     assert "another" in wanted
     assert len(said) < 300
+
+
+def test_what_did_not_run_is_not_applied() -> None:
+    """Whatever kept it: a step that may run and did not is no success, and exit code 0 is only for that."""
+    made = plan(lake().world, [ns("a")])
+    assert [s.verdict for s in made.steps] == ["allowed"]
+    assert [report_of(made, {}, halt).outcome for halt in (None, SIGNAL, TIMEOUT)] == [
+        "failed",
+        "interrupted",
+        "failed",
+    ]
+    done = {made.steps[0].id: Ended(StepResult(made.steps[0], "done"))}
+    assert report_of(made, done, None).outcome == "applied"
