@@ -110,8 +110,9 @@ def _make_plan(
     check([*drafts, *deletes], snapshots, one, missing, shared)
     steps = number(in_turn(drafts, follows) if follows else drafts, deletes, follows, options.clean)
     judged = judge_plan(
-        desired, snapshots, capabilities, steps, selected, options.environment, options.today, options.opened
-    )
+        desired, snapshots, capabilities, steps, selected, options.environment, options.today, options.opened,
+        {name: p.world for name, p in plans.items()},
+    )  # fmt: skip
     plan = Plan(
         "",
         __version__,

@@ -12,7 +12,9 @@ from dataclasses import dataclass, replace
 from reconciler.core.globs import matcher
 from reconciler.core.policy_checks import Broken, Path, check_catalog, check_object
 from reconciler.core.policy_places import Whereabouts
+from reconciler.core.policy_targets import Targets
 from reconciler.core.policy_waivers import Waivers
+from reconciler.core.world import World
 from reconciler.model.capabilities import Capabilities
 from reconciler.model.desired import CatalogSpec, Desired, DesiredObject, DesiredTable
 from reconciler.model.diagnostic import Source
@@ -23,6 +25,8 @@ from reconciler.model.plan import Step
 from reconciler.model.policy import NoDestructiveChange, Rule
 
 _NOT_OPENED: Mapping[str, Capabilities] = {}
+_NO_ENDS: Mapping[str, World] = {}
+_MANIFESTS = Targets()
 MOST_PLACES = 1_000
 """Findings that are told at the line of their key, which takes another reading of the document; the rest, at the
 beginning of their documents."""
@@ -55,16 +59,18 @@ def judge_plan(
     environment: str | None,
     today: str,
     opened: Mapping[str, Capabilities] = _NOT_OPENED,
+    ends: Mapping[str, World] = _NO_ENDS,
 ) -> Judged:
     """Of the catalogs in `snapshots`: what is selected, and what has a step although it is not. `opened`: what the open
-    catalogs say of themselves, to judge by and not to show."""
+    catalogs say of themselves, to judge by and not to show. `ends`: the catalogs at the end of the plan."""
     if not desired.policies:
         return Judged()
     touched = {s.key for s in steps}
     covered = [o for o in objects_of(desired, snapshots) if selected[o.catalog](o.ident) or key_of(o) in touched]
+    whereabouts = Whereabouts(desired, capabilities, snapshots, opened)
     found = [
         *_of_catalogs(desired, [desired.catalogs[n] for n in snapshots], environment),
-        *breaches(desired, covered, Whereabouts(desired, capabilities, snapshots, opened), environment),
+        *breaches(desired, covered, whereabouts, environment, Targets(ends, steps)),
         *_of_steps(desired, steps, environment),
     ]
     return _judged(desired, found, today)
@@ -91,6 +97,7 @@ def breaches(
     objects: Iterable[DesiredObject],
     whereabouts: Whereabouts,
     environment: str | None,
+    targets: Targets = _MANIFESTS,
     *,
     anywhere: bool = False,
 ) -> Iterator[Breach]:
@@ -100,9 +107,10 @@ def breaches(
         if want.absent:
             continue
         key = key_of(want)
+        target = targets.of(want)
         for rule, reaches in rules:
             if reaches(key):
-                for broken in check_object(rule.check, want, whereabouts):
+                for broken in check_object(rule.check, target, whereabouts, targets.known):
                     told = rule if broken.certain else replace(rule, severity="warning")
                     yield Breach(told, key, broken, want.source)
 
@@ -144,8 +152,12 @@ def _of_whole_catalogs(desired: Desired, unknown: Iterable[Breach]) -> Iterator[
     for b in unknown:
         spec = desired.catalogs.get(b.key.catalog) if b.key is not None else None
         if spec is not None:
-            broken = replace(b.broken, message=f"tables of the catalog {spec.name}: {b.broken.message}", path=())
+            broken = replace(b.broken, message=f"{_what(b)} of the catalog {spec.name}: {b.broken.message}", path=())
             yield Breach(b.rule, None, broken, spec.source, spec.name)
+
+
+def _what(breach: Breach) -> str:
+    return "tables" if breach.key is None or breach.key.kind == "Table" else "namespaces"
 
 
 def _of_steps(desired: Desired, steps: Sequence[Step], environment: str | None) -> Iterator[Breach]:

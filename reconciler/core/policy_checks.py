@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
+from reconciler.core.diff_properties import ignored_paths, left_to_others
 from reconciler.core.fields import walk
 from reconciler.core.patterns import matches, shown_literally
 from reconciler.core.policy_places import Place, Whereabouts
@@ -37,6 +38,8 @@ class Broken:
     path: Path
     certain: bool = True
     """False: whether it is broken cannot be told."""
+    left_to_others: bool = False
+    """It is about something that `ignoreDifferences` names."""
 
 
 def check_catalog(check: Check, spec: CatalogSpec) -> Iterator[Broken]:
@@ -45,21 +48,31 @@ def check_catalog(check: Check, spec: CatalogSpec) -> Iterator[Broken]:
         yield Broken(message, "set spec.management.owner to the team that looks after it", ("spec", "management"))
 
 
-def check_object(check: Check, want: DesiredObject, whereabouts: Whereabouts) -> Iterator[Broken]:
+def check_object(
+    check: Check, want: DesiredObject, whereabouts: Whereabouts, is_known: bool = True
+) -> Iterator[Broken]:
+    """`want` as it will be. `is_known`: with what is live; otherwise nothing is known about what is left to others."""
+    for broken in _check(check, want, whereabouts):
+        left = broken.left_to_others
+        yield replace(broken, certain=False) if left and not is_known else broken
+
+
+def _check(check: Check, want: DesiredObject, whereabouts: Whereabouts) -> Iterator[Broken]:
+    left = left_to_others(ignored_paths(want))
     kind: Kind = "Table" if isinstance(want, DesiredTable) else "Namespace"
     match check:
         case Naming():
             yield from _naming(check, want, kind)
         case RequiredProperties() if kind in check.kinds:
-            yield from _properties(check.properties, want.properties, "")
+            yield from _properties(check.properties, want.properties, "", left)
         case RequiredOwner() if check.property is not None and kind in check.kinds:
-            yield from _properties({check.property: check.pattern}, want.properties, " says who owns it and")
+            yield from _properties({check.property: check.pattern}, want.properties, " says who owns it and", left)
         case LocationPrefix() if isinstance(want, DesiredTable):
             yield from _location(check, whereabouts.of(want))
         case ColumnLimits() if isinstance(want, DesiredTable) and want.fields is not None:
             yield from _columns(check, want.fields)
         case TaggedColumns() if isinstance(want, DesiredTable) and want.fields is not None:
-            yield from _tagged(check, want, want.fields)
+            yield from _tagged(check, want, want.fields, left)
         case NoDestructiveChange():
             return  # About steps.
 
@@ -73,15 +86,23 @@ def _naming(check: Naming, want: DesiredObject, kind: Kind) -> Iterator[Broken]:
         yield Broken(message, hint, ("metadata", "id", len(want.ident) - 1))
 
 
-def _properties(needed: Patterns, have: Mapping[str, str], why: str) -> Iterator[Broken]:
+def _properties(needed: Patterns, have: Mapping[str, str], why: str, left: Callable[[str], bool]) -> Iterator[Broken]:
     for key, pattern in needed.items():
         place: Path = ("spec", key) if key == DESCRIPTION_KEY else ("spec", "properties", key)
         what = "spec.description" if key == DESCRIPTION_KEY else f"the property {_shown(key)}"
-        if key not in have:
+        if left(key) and not (key in have and matches(pattern, have[key])):
+            yield _left(what, key, have)
+        elif key not in have:
             yield Broken(f"{what}{why} is missing", f"add {_as_yaml(key, pattern)}", place)
         elif not matches(pattern, have[key]):
             hint = f"write {_as_yaml(key, pattern)}" if shown_literally(pattern) else "give it a value that does"
             yield Broken(f"{what}{why} is {_shown(have[key])}, which does not match {pattern}", hint, place)
+
+
+def _left(what: str, key: str, have: Mapping[str, str]) -> Broken:
+    live = f"is {_shown(have[key])}" if key in have else "is missing"
+    message = f"{what} {live}: `ignoreDifferences` leaves it to others, so that the manifest does not set it"
+    return Broken(message, "take it out of ignoreDifferences", ("spec", "ignoreDifferences"), left_to_others=True)
 
 
 def _as_yaml(key: str, pattern: str) -> str:
@@ -143,7 +164,9 @@ def _depth(type_: ArrowType) -> int:
             return 1
 
 
-def _tagged(check: TaggedColumns, want: DesiredTable, fields: tuple[Field, ...]) -> Iterator[Broken]:
+def _tagged(
+    check: TaggedColumns, want: DesiredTable, fields: tuple[Field, ...], left: Callable[[str], bool]
+) -> Iterator[Broken]:
     chosen = [(path, f) for path, f in walk(fields) if _chosen(check, f)]
     for path, f in chosen:
         top = next((n for n, c in enumerate(fields) if path == c.name or path.startswith(f"{c.name}.")), 0)
@@ -156,7 +179,11 @@ def _tagged(check: TaggedColumns, want: DesiredTable, fields: tuple[Field, ...])
             what = "" if check.comment == ".+" else f" that matches {check.comment}"
             yield Broken(f"the column {_shown(path)} needs a comment{what}", "add comment: … to the column", place)
     for key, pattern in check.properties.items() if chosen else ():
-        if not _has(want.properties, key, pattern):
+        if _has(want.properties, key, pattern):
+            continue
+        if left(key):
+            yield _left(f"the property {_shown(key)}", key, want.properties)
+        else:
             message = f"a table with the column {_shown(chosen[0][0])} needs the property {_needed(key, pattern)}"
             yield Broken(message, f"add properties: {{{key}: {_value(pattern)}}}", ("spec", "properties", key))
 

@@ -173,3 +173,71 @@ def test_a_plan_judges_the_place_that_a_relative_path_or_a_variable_leads_to(
         assert [m.endswith(f"is not under {prefix}") for m in told] == ([True] if code else [])
         if path == "./lake":
             assert str(tmp_path) not in planned.out.replace(prefix, ""), "the same plan on every machine"
+
+
+PROPERTY = "{rule: required-properties, kinds: [Table, Namespace], properties: {team: a}}"
+OWNER = "{rule: required-owner, kinds: [Table, Namespace], property: team, pattern: a}"
+
+
+@pytest.mark.parametrize("rule", [PROPERTY, OWNER])
+@pytest.mark.parametrize("ignored", ["properties", "properties.team"])
+def test_what_is_left_to_others_satisfies_no_rule(tmp_path: Path, rule: str, ignored: str) -> None:
+    """It is not written: only what is live counts, and offline nobody knows."""
+    spec = f"properties: {{team: a}}\n  ignoreDifferences: [{ignored}]"
+    left = [namespace("n", spec="{" + spec.replace("\n ", ",") + "}"), table("n", "t", spec=spec)]
+    write(tmp_path, catalog(), *left, policy(rule))
+    planned = reconciler(tmp_path, "plan", "m.yaml", "--format", "json")
+    assert planned.code == 3, planned
+    assert [(f["object"]["kind"], f["severity"]) for f in planned.json["findings"]] == [
+        ("Namespace", "error"), ("Table", "error"),
+    ]  # fmt: skip
+    assert all("leaves it to others" in f["message"] for f in planned.json["findings"])
+    offline = reconciler(tmp_path, "validate", "m.yaml", "--format", "json")
+    assert {d["severity"] for d in offline.json["diagnostics"]} == {"warning"}
+    plain = "properties: {team: a}"
+    write(tmp_path, catalog(), namespace("n", spec=f"{{{plain}}}"), table("n", "t", spec=plain))
+    assert reconciler(tmp_path, "apply", "m.yaml", "--yes").code == 0
+    write(tmp_path, catalog(), *left, policy(rule))
+    assert "findings" not in reconciler(tmp_path, "plan", "m.yaml", "--format", "json").json
+
+
+def test_a_live_value_that_others_set_is_judged(tmp_path: Path) -> None:
+    """A declared value that is not written hides no live one."""
+    spec = "properties: {team: b}"
+    write(tmp_path, catalog(), namespace("n"), table("n", "t", spec=spec))
+    assert reconciler(tmp_path, "apply", "m.yaml", "--yes").code == 0
+    spec = "properties: {team: a}\n  ignoreDifferences: [properties.team]"
+    write(tmp_path, catalog(), namespace("n"), table("n", "t", spec=spec), policy(PROPERTY.replace(", Namespace", "")))
+    planned = reconciler(tmp_path, "plan", "m.yaml")
+    assert planned.code == 3
+    assert "is 'b'" in planned.out
+
+
+def test_a_column_without_the_comment_that_is_left_to_others(tmp_path: Path) -> None:
+    rule = "{rule: tagged-columns, columns: id, require: {comment: .+}}"
+    schema = "[{name: id, type: int64, comment: the number}]"
+    for ignored, code in (("schema.id.comment", 3), ("schema.id", 3), ("schema.other", 2)):
+        spec = f"ignoreDifferences: [{ignored}]"
+        write(tmp_path, catalog(), namespace("n"), table("n", "t", schema=schema, spec=spec), policy(rule))
+        assert reconciler(tmp_path, "plan", "m.yaml", "--detailed-exitcode").code == code, ignored
+
+
+@pytest.mark.parametrize(
+    "rule",
+    ["{rule: column-limits, maxColumns: 1}", "{rule: column-limits, name: '[a-z]+'}",
+     "{rule: tagged-columns, columns: Email, require: {metadata: {pii: 'true'}}}"],
+)  # fmt: skip
+def test_a_copied_table_is_judged_by_the_columns_it_gets(tmp_path: Path, rule: str) -> None:
+    old = catalog(path="./old").replace("name: lake", "name: old")
+    schema = "[{name: id, type: int64}, {name: Email, type: string}]"
+    write(tmp_path, old, (namespace("n") + table("n", "t", schema=schema)).replace("catalog: lake", "catalog: old"))
+    assert reconciler(tmp_path, "apply", "m.yaml", "--yes").code == 0
+    copy = (
+        "---\napiVersion: reconciler.lance/v1\nkind: Table\nmetadata: {catalog: lake, id: [n, t]}\n"
+        "spec: {migration: {from: {catalog: old, id: [n, t]}}}\n"
+    )
+    lake = [namespace("n"), copy, policy(rule)]
+    write(tmp_path, old, "---\n" + catalog(), *lake)
+    planned = reconciler(tmp_path, "plan", "m.yaml", "--catalog", "lake", "--format", "json")
+    assert planned.code == 3, planned
+    assert [f["object"]["id"] for f in planned.json["findings"]] == [["n", "t"]]
