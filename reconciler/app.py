@@ -45,27 +45,28 @@ class Request:
 
 def validate(paths: Sequence[str], reading: Reading, *, keep_origins: bool = False) -> Loaded:
     """Offline."""
-    from reconciler.catalog.lance_sql import sql_problems
     from reconciler.catalog.registry import capabilities_of, known_types, plugin_options
+    from reconciler.catalog.sql_process import SqlCompiler
     from reconciler.manifest.limits import limits_of
     from reconciler.manifest.load import load, warnings_of_changed
     from reconciler.manifest.plugin_options import PluginTypes
     from reconciler.manifest.unused_variables import unused
 
     plugins = PluginTypes(known_types, plugin_options)
-    loaded = load(
-        paths,
-        variables=reading.variables,
-        capabilities_of=capabilities_of,
-        sql_problems=sql_problems,
-        plugins=plugins,
-        environment=reading.environment,
-        changed_since=reading.changed_since,
-        limits=limits_of(reading),
-        catalogs_from=reading.catalogs_from,
-        keep_origins=keep_origins,
-        environment_needed=reading.environment_needed,
-    )
+    with SqlCompiler() as sql_problems:
+        loaded = load(
+            paths,
+            variables=reading.variables,
+            capabilities_of=capabilities_of,
+            sql_problems=sql_problems,
+            plugins=plugins,
+            environment=reading.environment,
+            changed_since=reading.changed_since,
+            limits=limits_of(reading),
+            catalogs_from=reading.catalogs_from,
+            keep_origins=keep_origins,
+            environment_needed=reading.environment_needed,
+        )
     if has_errors(loaded.diagnostics):
         return loaded
     misspelt = unused(reading.variables, loaded.variables, paths[0])

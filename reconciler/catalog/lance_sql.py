@@ -1,12 +1,14 @@
-"""SQL of checks and backfills, compiled by what runs it: against a table without rows, in memory."""
+"""SQL of checks and backfills, compiled by what runs it: against a table without rows, in memory. `compiled` runs in a
+process of its own (`sql_process`): pylance survives most expressions, and not all."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from reconciler.catalog.lance_errors import clean
+from reconciler.catalog.sql_process import SqlCompiler
 from reconciler.model.arrow import Field
 
 _ONE_COLUMN = "__reconciler_row"
@@ -17,12 +19,17 @@ _AFTER = re.compile(r"[.]? (?:No function matches the given name|Candidate funct
 
 
 def sql_problems(fields: Sequence[Field], filters: Sequence[str], columns: Sequence[str]) -> list[str | None]:
-    """For each filter, then for each expression of a new column: what pylance has against it, in one line, or None.
-    Also None when such a table cannot be had: then nothing is known about its SQL."""
+    """As `SqlCompiler`, for one table."""
+    with SqlCompiler() as compiler:
+        return compiler(fields, filters, columns)
+
+
+def compiled(fields: Sequence[Field], asked: Sequence[tuple[str, str]]) -> Iterator[bool | str | None]:
+    """Whether such a table can be had; if so, for each `filter` or `column`: what pylance has against it, or None."""
     table = _without_rows(fields)
-    if table is None:
-        return [None] * (len(filters) + len(columns))
-    return [*(_filter_problem(table, sql) for sql in filters), *(_problem(table, columns=_new(sql)) for sql in columns)]
+    yield table is not None
+    for use, sql in asked if table is not None else ():
+        yield _filter_problem(table, sql) if use == "filter" else _problem(table, columns=_new(sql))
 
 
 def _without_rows(fields: Sequence[Field]) -> Any:

@@ -17,9 +17,6 @@ SqlProblems = Callable[[Sequence[Field], Sequence[str], Sequence[str]], Sequence
 is asked about tables that have SQL only."""
 _LITERAL = re.compile(r"true|false|-?[0-9][0-9.e+-]*|'(?:[^']|'')*'")
 """What a `default` has become; it was judged with its column."""
-_GROWS = re.compile(r"\b(?:\w*repeat|\w*resize|[lr]pad|range|generate_series|space|\w*replace|encode)\b", re.IGNORECASE)
-"""Functions whose values are larger than what they are given. Constants are computed when they are compiled, and who
-writes a manifest must not fill our memory: such SQL is left to the run."""
 _Found = tuple[Use, Path, str]
 
 
@@ -33,7 +30,7 @@ def check_sql_at_run(registry: Registry, sql_problems: SqlProblems) -> None:
 
 def _check_table(entry: Entry, declared: DesiredTable, fields: Sequence[Field], sql_problems: SqlProblems) -> None:
     found = [*_filters(declared), *_new_columns(fields)]
-    found = [f for f in found if not _GROWS.search(f[2]) and sql_problem(f[2], fields, f[1], f[0]) is None]
+    found = [f for f in found if sql_problem(f[2], fields, f[1], f[0]) is None]
     if not found or any(broken(f.type) for f in fields):
         return
     filters = [sql for use, _, sql in found if use is CHECK]
