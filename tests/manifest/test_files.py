@@ -86,3 +86,9 @@ def test_a_broken_file_does_not_hide_the_others(tmp_path: Path) -> None:
     write(tmp_path / "b.yaml", "kind: [")
     write(tmp_path / "c.yaml", namespace("n", "nothing: 1"))
     assert [d.code for d in load([str(tmp_path)]).diagnostics] == ["M105", "M203"]
+
+
+@pytest.mark.parametrize("name", ["M.YAML", "m.YML", "m.Yaml"])
+def test_a_suffix_counts_in_either_case(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text(CATALOG)
+    assert [*load([str(tmp_path)]).desired.catalogs] == ["lake"]
