@@ -223,10 +223,15 @@ class RunOptions:
 
 
 def apply(
-    the_plan: Plan, options: RunOptions, at: Session, keep: Callable[[Report], None] = lambda report: None
+    the_plan: Plan,
+    options: RunOptions,
+    at: Session,
+    keep: Callable[[Report], None] = lambda report: None,
+    began: Callable[[str, Path], None] = lambda plan_id, journal: None,
 ) -> Report:
     """Runs the plan on the catalogs of the session. The report comes back whatever happens to the steps. `keep` gets it
-    before signals mean anything else again; or, at a second signal, as it is then, and the program ends."""
+    before signals mean anything else again; or, at a second signal, as it is then, and the program ends. `began` gets
+    the plan and the journal before anything is written."""
     from reconciler.app_data import Told, data_plane
     from reconciler.app_lease import turn_to_write, without_turn, written_to
     from reconciler.catalog.deadline import writing
@@ -237,10 +242,14 @@ def apply(
     from reconciler.engine.outcome import cut_short, nothing_ran
     from reconciler.engine.signals import stop_on_signals
 
-    journal = Witness(told_steps(_journal(the_plan, options.journal, at), at.tell))
+    opened, path = _journal(the_plan, options.journal, at)
+    journal, named = Witness(told_steps(opened, at.tell)), None if path is None else str(path)
+    if path is not None:
+        began(the_plan.plan_id, path)
 
     def last_words() -> None:
-        keep(_cleaned(cut_short(the_plan, journal.started, journal.ended), at, the_plan))
+        report = replace(cut_short(the_plan, journal.started, journal.ended), journal=named)
+        keep(_cleaned(report, at, the_plan))
 
     progress = Told(at.progress())
     with stop_on_signals(at.say, last_words) as stop, writing():
@@ -280,7 +289,7 @@ def apply(
             with suppress(JournalError):
                 journal.finish(error.outcome)
             raise
-        report = _cleaned(report, at, the_plan)
+        report = _cleaned(replace(report, journal=named), at, the_plan)
         keep(report)
         at.writing = False
     return report
@@ -335,6 +344,7 @@ def _cleaned(report: Report, at: Session, the_plan: Plan | None) -> Report:
         findings=found,
         stale=masked(report.stale, at.redactor.content),
         expired=masked(report.expired, at.redactor.content),
+        journal=None if report.journal is None else at.redactor.text(report.journal),
     )
 
 
@@ -350,20 +360,20 @@ def _cleaned_result(result: StepResult, redactor: Redactor) -> StepResult:
     )
 
 
-def _journal(the_plan: Plan, chosen: Path | None, at: Session) -> Journal:
-    """The chosen file must be writable; the default place need not be (a read-only container)."""
+def _journal(the_plan: Plan, chosen: Path | None, at: Session) -> tuple[Journal, Path | None]:
+    """With its file. The chosen one must be writable; the default place need not be (a read-only container)."""
     from reconciler.engine.journal import FileJournal, JournalError, NoJournal, default_path
 
     if not the_plan.steps:
-        return NoJournal()
+        return NoJournal(), None
     try:
         path = chosen or default_path(the_plan.plan_id, make_folder=True)
-        return FileJournal(path, the_plan.plan_id, at.redactor.value, at.run.to_json() if at.run else None)
+        return FileJournal(path, the_plan.plan_id, at.redactor.value, at.run.to_json() if at.run else None), path
     except JournalError as error:
         if chosen is not None:
             raise Failure(f"{error}{no_folder(chosen)}; nothing was written") from error
         at.say(f"warning: {error}; the run goes on without a journal (choose a place with --journal FILE)")
-        return NoJournal()
+        return NoJournal(), None
 
 
 def warn_of_literals(at: Session, where: str) -> None:

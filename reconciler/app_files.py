@@ -76,9 +76,9 @@ def _results(path: Path) -> Iterator[dict[str, Any]]:
     if not isinstance(report, dict) or not is_report(report):
         raise Failure(f"{path} is no report: give the file that `reconciler apply --report FILE` wrote, or a journal")
     if report["outcome"] == "interrupted" and not report["steps"]:
-        raise Failure(
-            f"{path} is of a run that was killed: its journal has the steps (.reconciler/journal/, --journal)"
-        )
+        journal = report.get("journal")
+        where = journal if isinstance(journal, str) else ".reconciler/journal/, --journal"
+        raise Failure(f"{path} is of a run that was killed: its journal has the steps ({where})")
     yield from report["steps"]
 
 
@@ -141,14 +141,14 @@ def text_to_replace(path: Path) -> str:
         raise Failure(f"cannot write {path}: {error.strerror}{no_folder(path)}; nothing was written") from error
 
 
-def claim_report(path: Path) -> None:
-    """Raises Failure when it cannot be written; an earlier report does not survive."""
+def claim_report(path: Path, plan_id: str = "", journal: str | None = None) -> None:
+    """Raises Failure when it cannot be written; an earlier report does not survive. `journal`: once there is one."""
     from reconciler.engine.files import claim
     from reconciler.engine.outcome import not_ended
     from reconciler.render.as_json import report_json
 
     try:
-        claim(path, report_json(not_ended()))
+        claim(path, report_json(not_ended(plan_id, journal)))
     except OSError as error:
         problem = f"cannot write the report {path}: {error.strerror}{no_folder(path)}"
         raise Failure(f"{problem}; nothing was written") from error

@@ -77,6 +77,7 @@ class NotRead(CatalogError):
         super().__init__(first.code, first.message, retry_after=first.retry_after)
         self.errors = errors
         self.spent = any(error.spent for error in errors.values())
+        self.unreachable = any(error.unreachable for error in errors.values())
 
 
 class Catalog(Protocol):

@@ -125,8 +125,9 @@ class EntryCatalog(Leased):
                 yield Observation(*keys[0], self._find(keys[0], scope))
                 return
             failed: dict[tuple[Kind, Ident], CatalogError] = {}
+            gone: list[CatalogError] = []
             with ThreadPoolExecutor(self._threads) as pool:
-                for key, found in zip(keys, pool.map(lambda key: self._tried(key, scope), keys), strict=True):
+                for key, found in zip(keys, pool.map(lambda key: self._tried(key, scope, gone), keys), strict=True):
                     if isinstance(found, CatalogError):
                         failed[key] = found
                     else:
@@ -134,10 +135,15 @@ class EntryCatalog(Leased):
             if failed:
                 raise NotRead(failed)
 
-    def _tried(self, key: tuple[Kind, Ident], scope: Scope) -> Finding | CatalogError:
+    def _tried(self, key: tuple[Kind, Ident], scope: Scope, gone: list[CatalogError]) -> Finding | CatalogError:
+        """`gone`: how the service was found not to answer any more; then nothing else is asked for."""
+        if gone:
+            return gone[0]
         try:
             return self._find(key, scope)
         except CatalogError as error:
+            if error.unreachable:
+                gone.append(error)
             return error
 
     def _find(self, key: tuple[Kind, Ident], scope: Scope) -> Finding:

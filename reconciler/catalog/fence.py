@@ -23,22 +23,23 @@ Asked = Callable[[], str | None]
 
 
 @dataclass
-class _Fence:
+class Fence:
     asked: Asked
     sent: Counter[Hashable] = field(default_factory=Counter)
     passed: bool = False
     """Something was let through."""
 
 
-_FENCE: ContextVar[_Fence | None] = ContextVar("fence", default=None)
+_FENCE: ContextVar[Fence | None] = ContextVar("fence", default=None)
 
 
 @contextmanager
-def fenced(asked: Asked, sent: Counter[Hashable] | None = None) -> Iterator[None]:
+def fenced(asked: Asked, sent: Counter[Hashable] | None = None) -> Iterator[Fence]:
     """`sent`: the sendings of each call so far, of a step that is run again."""
-    token = _FENCE.set(_Fence(asked, Counter() if sent is None else sent))
+    fence = Fence(asked, Counter() if sent is None else sent)
+    token = _FENCE.set(fence)
     try:
-        yield
+        yield fence
     finally:
         _FENCE.reset(token)
 

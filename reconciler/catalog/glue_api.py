@@ -17,6 +17,7 @@ from reconciler.catalog import deadline, glue_errors
 from reconciler.catalog.fence import answered, counting, may_write
 from reconciler.catalog.glue_errors import to_catalog_error
 from reconciler.catalog.glue_session import BrokenAnswer
+from reconciler.catalog.outage import NO_SERVICE, Outage
 from reconciler.catalog.pace import Pace
 from reconciler.catalog.paging import Pages
 from reconciler.catalog.service import unlike
@@ -41,6 +42,7 @@ class GlueApi:
 
     def __post_init__(self) -> None:
         self._pace = Pace(self.parallel, self.sleep)
+        self._outage = Outage()
 
     def close(self) -> None:
         self.client.close()
@@ -52,11 +54,14 @@ class GlueApi:
         """`call` is the operation as boto3 names it. An answer without `key` is none of Glue's: Glue sends an empty
         list where there is nothing, and whatever else answers `{}` must not make a database look empty. Raises
         CatalogError."""
+        name = (call, repr(sorted(arguments.items())))
+        self._outage.need_hope(name)
         self.stats.count("listings")
         most = self.max_retries if retries is None else retries
         attempt = 0
         while True:
             attempt += 1
+            since = self._outage.begin()
             try:
                 answer = self._send(call, arguments)
                 if answer.get(key) is None:
@@ -65,6 +70,9 @@ class GlueApi:
             except Exception as error:
                 if attempt > most or not glue_errors.passes(error) or deadline.is_over():
                     failed = self._failed(error, doing, write=False, missing=missing)
+                    silent = glue_errors.no_answer(error)
+                    if silent or glue_errors.passes(error):
+                        failed = self._outage.spent(name, failed, attempt, since, silent=silent)
                     failed.sendings, failed.spent = attempt, True
                     raise failed from error
                 self._wait(attempt)
@@ -132,6 +140,9 @@ class GlueApi:
             except Exception as error:
                 if to_catalog_error(error, "", write=False).code is Code.THROTTLING:
                     self._pace.slow_down(None)
+                if not glue_errors.no_answer(error) and glue_errors.status_of(error) not in NO_SERVICE:
+                    self._outage.answered()
                 raise
+        self._outage.answered()
         self._pace.went_well()
         return answer

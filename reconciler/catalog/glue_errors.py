@@ -134,6 +134,14 @@ def never_sent(error: BaseException) -> bool:
     return isinstance(error, (EndpointConnectionError, ConnectTimeoutError, ProxyConnectionError))
 
 
+def no_answer(error: BaseException) -> bool:
+    """Nobody answered: no connection, or it broke. Also when that was the request for the keys of a role."""
+    from botocore.exceptions import HTTPClientError
+
+    own = error.__cause__ if isinstance(error, CatalogError) and error.__cause__ is not None else error
+    return never_sent(own) or (isinstance(own, HTTPClientError) and not isinstance(own, RefusedAnswer))
+
+
 def _from_library(error: BaseException, doing: str, write: bool) -> CatalogError:
     from botocore import exceptions as b
     from botocore.parsers import ResponseParserError

@@ -25,6 +25,7 @@ from reconciler.catalog.fence import answered, counting, may_write
 from reconciler.catalog.http_transport import Answer, Broken, NeverSent, Refused, Timeouts, Transport
 from reconciler.catalog.lance_errors import clean
 from reconciler.catalog.options import HEADER, need_sendable
+from reconciler.catalog.outage import NO_SERVICE, Outage
 from reconciler.catalog.pace import Pace
 from reconciler.catalog.service import Service, is_page
 from reconciler.catalog.stats import Stats
@@ -103,6 +104,7 @@ class Http:
         self._verify = verify
         self._sleep = sleep
         self._pace = Pace(parallel, sleep)
+        self._outage = Outage()
         self._lock = threading.Lock()
         self._transport: Transport | None = None
 
@@ -194,26 +196,27 @@ class Http:
         headers: Mapping[str, str] | None,
         json: Any = None,
     ) -> Reply:
-        self.stats.count("listings")
         doing = f"{method} {self._shown(path)}"
+        call = (method, _target(path, params), _encoded(json))
+        self._outage.need_hope(call)
+        self.stats.count("listings")
         attempt = 0
         while True:
             attempt += 1
             asked: float | None = None
+            since, silent = self._outage.begin(), False
             try:
                 reply = self._once(method, path, params, headers, json)
                 if reply.status not in _PASSING:
                     return reply
                 failure = self.error(reply, doing)
                 asked = reply.retry_after
+            except Refused as error:
+                raise CatalogError(Code.INTERNAL, f"{doing}: {error}") from None
             except (NeverSent, Broken) as error:
-                refused = isinstance(error, Refused)
-                failure = CatalogError(Code.INTERNAL if refused else Code.SERVICE_UNAVAILABLE, f"{doing}: {error}")
-                if refused:
-                    raise failure from None
+                failure, silent = CatalogError(Code.SERVICE_UNAVAILABLE, f"{doing}: {error}"), True
             if attempt > self.max_retries or deadline.is_over():
-                failure.sendings, failure.spent = attempt, True
-                raise failure
+                raise self._outage.spent(call, failure, attempt, since, silent=silent)
             self._sleep(deadline.allowed(_delay(attempt, asked)))
 
     def _once(
@@ -240,6 +243,8 @@ class Http:
         with self._pace.turn():
             answer = self._open().exchange(method, _target(path, params), headers, body)
         reply = _reply(answer)
+        if reply.status not in NO_SERVICE:
+            self._outage.answered()
         if reply.status == 429:
             self._pace.slow_down(reply.retry_after)
         elif reply.ok:

@@ -106,7 +106,8 @@ class ClientCredentials:
             try:
                 answer = transport.exchange("POST", f"?{query}" if query else "", _FORM, form)
             except (NeverSent, Broken) as error:
-                failure = CatalogError(Code.SERVICE_UNAVAILABLE, f"no token from {self._shown}: {error}")
+                why = f"no token from {self._shown}: {error}"
+                failure = CatalogError(Code.SERVICE_UNAVAILABLE, why, unreachable=True)
             else:
                 if answer.status == 200:
                     return answer

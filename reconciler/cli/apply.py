@@ -100,12 +100,12 @@ def _applied(args: argparse.Namespace, out: Output, file: ReportFile) -> Report:
         app_saved.connect_for(made, Path(args.plan), out.session, trusted)
     journal = Path(args.journal) if args.journal else None
     options = app.RunOptions(args.parallelism, deadline.left(), journal, spark(args), args.lock_timeout)
-    report = app.apply(made, options, out.session, file.write)
+    report = app.apply(made, options, out.session, file.write, file.began)
     for _ in range(_TIMES_ANEW if args.yes and args.plan is None and args.reviewed is None else 0):
         if report.outcome != "stale" or deadline.is_over():
             break
         again = _planned_anew(args, out, report)
-        report = app.apply(again, replace(options, timeout=deadline.left()), out.session, file.write)
+        report = app.apply(again, replace(options, timeout=deadline.left()), out.session, file.write, file.began)
     return report
 
 

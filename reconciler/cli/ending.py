@@ -14,7 +14,7 @@ from reconciler import app, app_files
 from reconciler.model.plan import Plan
 from reconciler.model.report import Report
 from reconciler.model.run import Run
-from reconciler.render.metrics import label_problem, last_success_in, metrics_text
+from reconciler.render.metrics import LAST_RUN, LAST_SUCCESS, label_problem, metrics_text, running_text, time_in
 from reconciler.render.termination import termination_text
 
 TERMINATION_LOG = "RECONCILER_TERMINATION_LOG"
@@ -40,8 +40,8 @@ class Ending:
         self._command = " ".join(filter(None, (args.command, getattr(args, "verb", None))))
 
     def claim(self, args: argparse.Namespace) -> None:
-        """Raises Failure when the metrics could not be written: a job whose metrics nobody gets is to be noticed on its
-        first day."""
+        """Replaces the metrics of an earlier run by ones that say `running`, which stay if this one is killed. Raises
+        Failure when they could not be written: a job whose metrics nobody gets is to be noticed on its first day."""
         if args.metrics_file is None:
             if args.metrics_label:
                 raise app.Failure("--metrics-label is for --metrics-file, which was not given")
@@ -50,7 +50,9 @@ class Ending:
         if _cannot_be_replaced(path):
             problem = "is not a regular file, and the metrics replace the whole file in one step: choose another name"
             raise app.Failure(f"--metrics-file {path} {problem}; nothing was written")
-        self._last_success = last_success_in(app_files.text_to_replace(path), self._command, labels)
+        earlier = app_files.text_to_replace(path)
+        last_run, self._last_success = (time_in(earlier, n, self._command, labels) for n in (LAST_RUN, LAST_SUCCESS))
+        app_files.write_file(path, running_text(self._command, last_run, self._last_success, labels, self._clean))
         self._metrics, self._labels = path, labels
 
     def reported(self, report: Report) -> None:

@@ -111,7 +111,8 @@ def _ran_data_steps(args: argparse.Namespace, out: Output, file: ReportFile) -> 
         out.result(plan_as(made, args.format, out), exact=args.format == "json")
     if args.dry_run:
         return None
-    return app.apply(made, app.RunOptions(spark=spark(args), lock_timeout=args.lock_timeout), out.session, file.write)
+    options = app.RunOptions(spark=spark(args), lock_timeout=args.lock_timeout)
+    return app.apply(made, options, out.session, file.write, file.began)
 
 
 def inventory(args: argparse.Namespace, out: Output) -> int:

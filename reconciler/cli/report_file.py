@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -30,6 +31,12 @@ class ReportFile:
             return
         app_files.claim_report(path)
         self._path = path
+
+    def began(self, plan_id: str, journal: Path) -> None:
+        """What is there if the run is killed names its journal. That it could not be written the end will tell."""
+        if self._path is not None:
+            with contextlib.suppress(app.Failure):
+                app_files.claim_report(self._path, plan_id, str(journal))
 
     def write(self, report: Report) -> None:
         """What was applied stays applied: a failure is told, and kept in `lost`."""

@@ -1,7 +1,7 @@
 """Runs a plan and nothing else: every object is checked before the first write, then the steps run as a DAG.
 
 A failing step fails only what needs it. Deletes start after all creates and updates have ended well. Once the run is
-to stop, running steps finish and none starts.
+to stop, running steps finish and none starts; the same holds for a catalog whose service does not answer any more.
 """
 
 from __future__ import annotations
@@ -123,6 +123,7 @@ class _Run:
         self.limits = {n: max(1, min(self.parallelism, c.capabilities.max_parallelism)) for n, c in catalogs.items()}
         self.timeout = timeout
         self.deadline = None if timeout is None else time.monotonic() + timeout
+        self.lock = threading.Lock()
         self.ended: dict[str, Ended] = {}
         self.running: dict[str, Step] = {}
         self.halt: Halt | None = None
@@ -130,6 +131,8 @@ class _Run:
         self.journal_failed = False
         self.unstarted = False
         self.fresh: dict[ObjectKey, tuple[Live, float]] = {}
+        self.unreachable: set[str] = set()
+        """Catalogs whose service answers nobody any more: no further step of theirs is started."""
         self.left: dict[ObjectKey, Finding] = {}
         """Objects of which a step was not done, as the steps that did not need it have to find them."""
         self.answers: queue.SimpleQueue[tuple[Step, Ended | None, JournalError | None]] = queue.SimpleQueue()
@@ -155,7 +158,8 @@ class _Run:
         if moved := self._moved([s for s in allowed if s.id not in found.holds]):
             return nothing_ran(self.plan, "stale", moved)
         self._run(Graph(self.plan.steps), found.holds)
-        return replace(report_of(self.plan, self.ended, self.halt, self.why), expired=self._expired())
+        report = report_of(self.plan, self.ended, self.halt, self.why, self.unreachable)
+        return replace(report, expired=self._expired())
 
     def _expired(self) -> tuple[ExpiredTags, ...]:
         """Of tables with a step that was done and none that was not. A table without a step is not looked at: a run
@@ -165,6 +169,8 @@ class _Run:
             key, status = ended.result.step.key, ended.result.status
             live = ended.lives.get(key)
             state = live.finding.state if live is not None and isinstance(live.finding, Present) else None
+            if key.catalog in self.unreachable:
+                continue
             if status == "done" and isinstance(state, TableState) and isinstance(state.dataset, DatasetState):
                 tables[key] = state
         for ended in self.ended.values():
@@ -242,6 +248,8 @@ class _Run:
             if len(self.running) >= self.parallelism:
                 break
             step = ready.popleft()
+            if step.catalog in self.unreachable:
+                continue
             if busy.get(step.catalog, 0) >= self.limits[step.catalog]:
                 ready.append(step)
                 continue
@@ -281,8 +289,21 @@ class _Run:
         except Exception as error:
             message = f"internal error: {type(error).__name__}: {error}. What the catalog holds is not known."
             ended = Ended(StepResult(step, "unknown", StepError(18, Code.INTERNAL.title, message)), landed=True)
+        if ended.unreachable:
+            ended = self._noticed(ended)
         broken = self._note(lambda: self.journal.end(ended.result))
         self.answers.put((step, ended, broken))
+
+    def _noticed(self, ended: Ended) -> Ended:
+        """Of the steps that were under way when the service went, one tells it. Another that wrote nothing did not
+        run; one that did is unknown."""
+        result = ended.result
+        with self.lock:
+            first = result.step.catalog not in self.unreachable
+            self.unreachable.add(result.step.catalog)
+        if first or ended.landed or result.status != "failed":
+            return ended
+        return replace(ended, result=StepResult(result.step, "not_run"))
 
     def _run_step(self, step: Step, known: Lives | None) -> Ended:
         """Steps on one object run one after the other: nobody else has a word about what it is left as."""

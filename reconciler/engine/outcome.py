@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Mapping
+from collections.abc import Collection, Container, Mapping
 
 from reconciler.engine.run_step import Ended
 from reconciler.model.errors import Code
@@ -21,17 +21,23 @@ def nothing_ran(plan: Plan, outcome: Outcome, message: str) -> Report:
     return Report(plan.plan_id, outcome, tuple(StepResult(step, "not_run") for step in plan.steps), message)
 
 
-def report_of(plan: Plan, ended: Mapping[str, Ended], halt: Halt | None, why: str = "") -> Report:
-    """`halt`: what kept steps from starting, None when all of them had their chance; `why`: said of it."""
+def report_of(
+    plan: Plan, ended: Mapping[str, Ended], halt: Halt | None, why: str = "", unreachable: Collection[str] = ()
+) -> Report:
+    """`halt`: what kept steps from starting, None when all of them had their chance; `why`: said of it. `unreachable`:
+    catalogs whose service answers nobody any more."""
     steps = tuple(ended[s.id].result if s.id in ended else StepResult(s, "not_run") for s in plan.steps)
     landed = any(e.landed for e in ended.values())
-    return Report(plan.plan_id, _outcome(plan, steps, landed, halt), steps, _message(plan, steps, halt, why))
+    message = _message(plan, steps, halt, why, unreachable)
+    return Report(plan.plan_id, _outcome(plan, steps, landed, halt), steps, message)
 
 
-def not_ended() -> Report:
-    """What stands in the place of a report while the run goes on: all there will be if the process is killed."""
-    message = "this run has not ended yet, or it was killed: its journal says how far it came; apply again"
-    return Report("", "interrupted", (), message)
+def not_ended(plan_id: str = "", journal: str | None = None) -> Report:
+    """What stands in the place of a report while the run goes on: all there will be if the process is killed.
+    `journal`: None before the first step."""
+    how_far = "no step was begun" if journal is None else f"its journal {journal} says how far it came"
+    message = f"this run has not ended yet, or it was killed: {how_far}; apply again"
+    return Report(plan_id, "interrupted", (), message, journal=journal)
 
 
 def cut_short(plan: Plan, started: Container[str], ended: Mapping[str, StepResult]) -> Report:
@@ -66,12 +72,19 @@ def _outcome(plan: Plan, steps: tuple[StepResult, ...], landed: bool, halt: Halt
     return "applied" if plan.steps else "no_changes"
 
 
-def _message(plan: Plan, steps: tuple[StepResult, ...], halt: Halt | None, why: str) -> str:
+def _message(
+    plan: Plan, steps: tuple[StepResult, ...], halt: Halt | None, why: str, unreachable: Collection[str]
+) -> str:
     if not plan.steps:
         return "no changes"
     parts = [_counted(steps)]
     if halt is not None:
         parts.append(why)
+    for name in sorted(unreachable):
+        kept = sum(1 for s in steps if s.step.catalog == name and s.status == "not_run" and not s.held_back)
+        if kept:
+            number = "1 step was" if kept == 1 else f"{kept} steps were"
+            parts.append(f"catalog {name} does not answer any more: {number} not run; apply again when it does")
     first = next((s for s in steps if s.error is not None and s.status in ("failed", "unknown")), None)
     if first is not None and first.error is not None:
         what, _, reason = first.error.message.partition(": ")

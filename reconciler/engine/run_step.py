@@ -1,4 +1,5 @@
-"""One step: read, write, verify. On any doubt re-read and converge; never conclude from an error."""
+"""One step: read, write, verify. On any doubt re-read and converge; never conclude from an error. Where no write was
+sent there is no doubt: a read that failed for good before it is the end of the step."""
 
 from __future__ import annotations
 
@@ -63,6 +64,8 @@ class Ended:
     """The objects as they were read last, for the next step on them."""
     gave_up: bool = False
     """The step ended early because the run is to stop."""
+    unreachable: bool = False
+    """The service answered nobody any more, until all sendings of a call were spent."""
 
 
 @dataclass
@@ -78,6 +81,8 @@ class _Attempts:
     version_after: int | None = None
     doubt: bool = False
     """The last write may yet land."""
+    wrote: bool = False
+    """Something was let through the fence."""
     tagged: bool | None = None
     """What the write said of the tag."""
     sent: Counter[Hashable] = field(default_factory=Counter)
@@ -124,12 +129,13 @@ def run_step(step: Step, tools: Tools, known: Lives | None = None) -> Ended:
     try:
         lives = known if known is not None else read_live(links, tools)
     except CatalogError as error:
-        return Ended(StepResult(step, "failed", _step_error(error), seconds=time.monotonic() - started))
+        result = StepResult(step, "failed", _step_error(error), seconds=time.monotonic() - started)
+        return Ended(result, unreachable=error.unreachable)
     attempts = _Attempts(step, started, lives[links[-1].key].finding, None)
     try:
         place, lives = _settled(step, links, lives, tools)
     except CatalogError as error:
-        return attempts.end("failed", lives, _step_error(error))
+        return replace(attempts.end("failed", lives, _step_error(error)), unreachable=error.unreachable)
     if place == "after":
         return attempts.end("skipped", lives)
     if place == "elsewhere":
@@ -213,6 +219,8 @@ def _write_until_it_holds(step: Step, links: Sequence[Link], tools: Tools, attem
         error = _write(step, tools, attempts)
         attempts.doubt = error is not None and error.unknown_outcome
         landed = landed or error is None or error.landed
+        if error is not None and error.spent and not error.unknown_outcome and not attempts.wrote:
+            return replace(attempts.end("failed", {}, _step_error(error)), unreachable=error.unreachable)
         try:
             lives = read_live(links, tools)
             raced = error is not None and error.code in _RACED
@@ -220,7 +228,8 @@ def _write_until_it_holds(step: Step, links: Sequence[Link], tools: Tools, attem
             if place == "elsewhere" and (unreadable := _unreadable(lives)) is not None:
                 raise unreadable
         except CatalogError as unread:
-            return attempts.end("unknown", {}, _unread(unread, error), landed=True)
+            ended = attempts.end("unknown", {}, _unread(unread, error), landed=True)
+            return replace(ended, unreachable=unread.unreachable)
         landed = landed or place in ("after", "between")
         written = error is None and all(link.shows_result(lives[link.key].finding) for link in links)
         if place == "after" or written:
@@ -240,13 +249,15 @@ def _write(step: Step, tools: Tools, attempts: _Attempts) -> CatalogError | None
     before = attempts.before.state if isinstance(attempts.before, Present) else None
     table = before if isinstance(before, TableState) else None
     context = WriteContext(tools.plan_id, step.id, attempts.tag, tools.applied_by, table, step.runner or "spark")
-    try:
-        with fenced(tools.guard, attempts.sent):
+    with fenced(tools.guard, attempts.sent) as fence:
+        try:
             written = _applied(step.change, tools, attempts.before, context)
-    except CatalogError as error:
-        return error
-    except Exception as error:
-        return bug(error)
+        except CatalogError as error:
+            return error
+        except Exception as error:
+            return bug(error)
+        finally:
+            attempts.wrote = attempts.wrote or fence.passed
     if attempts.version_before is None:
         attempts.version_before = written.version_before
     attempts.version_after = written.version_after

@@ -51,7 +51,7 @@ class CatalogError(Exception):
     conclude. `landed`: it failed for good, and yet something was written on the way, were it only undone again.
     `retry_after`: seconds a server asked us to wait. `gave_up`: nothing is wrong but that the run is to stop.
     `sendings`: how often the call that failed was sent in this step; 0 where nobody counts. `spent`: that is as often
-    as `max_retries` allows, so nobody sends it again.
+    as `max_retries` allows, so nobody sends it again. `unreachable`: and the service answers no other call either.
     """
 
     def __init__(
@@ -65,6 +65,7 @@ class CatalogError(Exception):
         gave_up: bool = False,
         sendings: int = 0,
         spent: bool = False,
+        unreachable: bool = False,
     ) -> None:
         super().__init__(message)
         self.code = code
@@ -75,6 +76,7 @@ class CatalogError(Exception):
         self.gave_up = gave_up
         self.sendings = sendings
         self.spent = spent
+        self.unreachable = unreachable
 
     @property
     def retryable(self) -> bool:
@@ -91,6 +93,7 @@ class CatalogError(Exception):
             gave_up=self.gave_up,
             sendings=self.sendings,
             spent=self.spent,
+            unreachable=self.unreachable,
         )
 
     def to_json(self) -> dict[str, object]:

@@ -180,6 +180,8 @@ class Report:
     stale: tuple[StaleObject, ...] = ()
     """What changed since the plan was made."""
     expired: tuple[ExpiredTags, ...] = ()
+    journal: str | None = None
+    """The file that has the steps as they happened; None without one."""
 
     @property
     def summary(self) -> str:
@@ -207,6 +209,8 @@ class Report:
             out["stale"] = [s.to_json() for s in self.stale]
         if self.expired:
             out["expired_tags"] = [e.to_json() for e in self.expired]
+        if self.journal is not None:
+            out["journal"] = self.journal
         return out
 
     @property

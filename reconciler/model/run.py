@@ -7,8 +7,12 @@ from dataclasses import dataclass, field
 from reconciler.model.plan import Plan
 from reconciler.model.report import Report
 
-OUTCOMES = ("applied", "no_changes", "drift", "partial", "refused", "stale", "locked", "failed", "interrupted")
-"""Those of a report; `drift`: the live catalogs differ from the manifests, or were not read completely; `locked`."""
+RUNNING = "running"
+OUTCOMES = (
+    "applied", "no_changes", "drift", "partial", "refused", "stale", "locked", "failed", "interrupted", RUNNING,
+)  # fmt: skip
+"""Those of a report; `drift`: the live catalogs differ from the manifests, or were not read completely; `locked`;
+`running`: it has not ended yet, or was killed."""
 DONE, CHECK_FAILED = "done", "check_failed"
 """Of commands that compare nothing with manifests: what was asked for is done; the rows break a check."""
 LOCKED = 6

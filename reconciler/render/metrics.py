@@ -7,7 +7,7 @@ nothing about its objects, least of all 0.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import get_args
 
@@ -15,13 +15,14 @@ from reconciler import __version__
 from reconciler.core.planner import summarize
 from reconciler.model.plan import Plan, Step
 from reconciler.model.report import Report, Status
-from reconciler.model.run import OUTCOMES, Run
+from reconciler.model.run import OUTCOMES, RUNNING, Run
 from reconciler.render.safe_text import printable
 
+LAST_RUN = "reconciler_last_run_timestamp_seconds"
 LAST_SUCCESS = "reconciler_last_success_timestamp_seconds"
 HELP = {
     "reconciler_build_info": "Always 1; the version of the program that ran last.",
-    "reconciler_last_run_timestamp_seconds": "When the last run ended.",
+    LAST_RUN: "When the last run ended.",
     LAST_SUCCESS: "When a run last succeeded (apply: exit code 0; drift: 0 or 2); 0 when none has.",
     "reconciler_run_duration_seconds": "How long the last run took.",
     "reconciler_exit_code": "Exit code of the last run.",
@@ -50,8 +51,23 @@ class Sample:
 
 def metrics_text(run: Run, last_success: float, labels: Mapping[str, str], clean: Callable[[str], str]) -> str:
     """`labels` tell this file's series from those of another; `clean` takes secrets out of values."""
-    common = {"command": run.command, **labels}
-    samples = [Sample(s.name, s.value, {**common, **s.labels}) for s in _samples(run, last_success)]
+    return _text(_samples(run, last_success), run.command, labels, clean)
+
+
+def running_text(
+    command: str, last_run: float, last_success: float, labels: Mapping[str, str], clean: Callable[[str], str]
+) -> str:
+    """What the file holds while the run goes on, and for ever if it is killed: nothing of an earlier run but when that
+    ended."""
+    samples = [Sample("reconciler_build_info", 1, {"version": __version__})]
+    samples += [Sample(LAST_RUN, last_run, {})] if last_run else []
+    samples += [Sample(LAST_SUCCESS, last_success, {})]
+    return _text([*samples, *_outcomes(RUNNING)], command, labels, clean)
+
+
+def _text(found: Iterable[Sample], command: str, labels: Mapping[str, str], clean: Callable[[str], str]) -> str:
+    common = {"command": command, **labels}
+    samples = [Sample(s.name, s.value, {**common, **s.labels}) for s in found]
     lines: list[str] = []
     for name, text in HELP.items():
         of_name = [s.line(clean) for s in samples if s.name == name]
@@ -60,9 +76,9 @@ def metrics_text(run: Run, last_success: float, labels: Mapping[str, str], clean
     return "\n".join(lines) + "\n"
 
 
-def last_success_in(text: str, command: str, labels: Mapping[str, str]) -> float:
-    """From what an earlier run with the same labels wrote; 0 when there is nothing to be found."""
-    line = Sample(LAST_SUCCESS, 0, {"command": command, **labels}).line(str)
+def time_in(text: str, name: str, command: str, labels: Mapping[str, str]) -> float:
+    """LAST_RUN or LAST_SUCCESS, from what an earlier run with the same labels wrote; 0 when it is not to be found."""
+    line = Sample(name, 0, {"command": command, **labels}).line(str)
     before = line.rpartition(" ")[0] + " "
     for found in text.splitlines():
         if found.startswith(before) and re.fullmatch(r"[0-9]{1,12}(\.[0-9]{1,9})?", found[len(before) :]):
@@ -78,14 +94,18 @@ def label_problem(name: str) -> str | None:
 
 def _samples(run: Run, last_success: float) -> Iterator[Sample]:
     yield Sample("reconciler_build_info", 1, {"version": __version__})
-    yield Sample("reconciler_last_run_timestamp_seconds", run.ended, {})
+    yield Sample(LAST_RUN, run.ended, {})
     yield Sample(LAST_SUCCESS, run.ended if run.succeeded else last_success, {})
     yield Sample("reconciler_run_duration_seconds", run.seconds, {})
     yield Sample("reconciler_exit_code", run.exit_code, {})
-    for outcome in sorted({*OUTCOMES, run.outcome}):
-        yield Sample("reconciler_outcome", outcome == run.outcome, {"outcome": outcome})
+    yield from _outcomes(run.outcome)
     if run.plan is not None:
         yield from _of_plan(run.plan, run.report)
+
+
+def _outcomes(this: str) -> Iterator[Sample]:
+    for outcome in sorted({*OUTCOMES, this}):
+        yield Sample("reconciler_outcome", outcome == this, {"outcome": outcome})
 
 
 def _of_plan(plan: Plan, report: Report | None) -> Iterator[Sample]:

@@ -131,14 +131,15 @@ def test_a_removed_entry_is_told_and_comes_back_without_an_allow_word(
     plan = lake.plan(two, catalog)
     behind.proxy.fault(FAULTS[fault], method=method, path="/tables", times=None)
     if method == "DELETE":
-        behind.proxy.fault(FAULTS["503"], method="GET", path="/tables/", skip=4, times=3)
+        behind.proxy.fault(FAULTS["503"], method="GET", path="/tables/", skip=4, times=2)
         behind.proxy.fault(FAULTS["503"], method="POST", path="/tables", times=None)
     report = lake.apply(plan, catalog, max_retries=1)
     assert outsider.entries() == {}
     assert report.outcome == "partial"
     (step,) = (s for s in report.steps if s.step.action == "replace_table")
     assert step.error is not None
-    assert "the next apply restores the entry" in step.error.message
+    unread = "What the catalog holds is not known; apply again."  # The read was sent twice: there is no third.
+    assert (unread if method == "DELETE" else "the next apply restores the entry") in step.error.message
     behind.proxy.forget()
     again = lake.plan(one if back else two, catalog, allow=frozenset())
     assert [s.action for s in again.steps] == ["declare_table"]

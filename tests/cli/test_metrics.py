@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -18,7 +19,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from reconciler import app
 from reconciler.model.plan import CatalogSummary, Plan, Summary
 from reconciler.model.run import OUTCOMES, Run
-from reconciler.render.metrics import HELP, last_success_in, metrics_text
+from reconciler.render.metrics import HELP, LAST_SUCCESS, metrics_text, time_in
 
 Labels = frozenset[tuple[str, str]]
 FILE = "reconciler.prom"
@@ -94,6 +95,23 @@ def test_a_failed_run_keeps_the_time_of_the_last_success_and_says_nothing_of_the
     assert value(lake, "last_run_timestamp_seconds", command="apply") != good
     assert value(lake, "pending", kind="create") is None, "not known, which is not zero"
     assert value(lake, "catalog_complete") is None
+
+
+def test_a_run_that_has_not_ended_says_running_and_keeps_no_exit_code(lake: Path, monkeypatch: Any) -> None:
+    """All there will be when it is killed: the exit code of another run would look like its own."""
+    assert reconciler(lake, "apply", "m.yaml", "--yes", "--metrics-file", FILE).code == 0
+    ended, good = (value(lake, f"last_{w}_timestamp_seconds") for w in ("run", "success"))
+    seen: list[object] = []
+
+    def look(*_: object) -> None:
+        seen.append((outcome(lake), value(lake, "exit_code"), value(lake, "steps", status="done")))
+        seen.append([value(lake, f"last_{w}_timestamp_seconds") for w in ("run", "success")])
+        raise app.Failure("stop here")
+
+    monkeypatch.setattr("reconciler.cli.apply.planned", look)
+    assert reconciler(lake, "apply", "m.yaml", "--yes", "--metrics-file", FILE).code == 1
+    assert seen == [("running", None, None), [ended, good]]
+    assert outcome(lake) == "failed"
 
 
 def test_no_success_yet_is_zero(lake: Path) -> None:
@@ -196,7 +214,7 @@ def test_a_file_that_cannot_be_written_only_at_the_end_changes_no_exit_code(
     real = app.plan
 
     def planned(*arguments: Any) -> Any:
-        (lake / "out").rmdir()
+        shutil.rmtree(lake / "out")
         return real(*arguments)
 
     monkeypatch.setattr("reconciler.app.plan", planned)
@@ -260,7 +278,7 @@ def test_a_name_that_utf8_cannot_carry_does_not_cost_the_metrics(tmp_path: Path)
 
 @pytest.mark.parametrize("text", ["", "x", 'reconciler_last_success_timestamp_seconds{command="apply"} NaN\n'])
 def test_what_an_earlier_file_does_not_say(text: str) -> None:
-    assert last_success_in(text, "apply", {}) == 0
+    assert time_in(text, LAST_SUCCESS, "apply", {}) == 0
 
 
 @pytest.mark.slow

@@ -169,7 +169,9 @@ def test_a_killed_run_does_not_leave_the_report_of_another(tmp_path: Path) -> No
         running.kill()
     report = report_in(tmp_path / "r.json")
     assert (report["outcome"], report["steps"]) == ("interrupted", [])
-    assert "was killed" in str(report["message"])
+    assert "was killed: its journal j.jsonl says how far it came" in str(report["message"])
+    assert report["journal"] == "j.jsonl"
+    assert str(report["plan_id"]).startswith("sha256:")
     shown = subprocess.run(
         command("show", "r.json"), cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True
     )

@@ -196,6 +196,14 @@ def test_what_holds_our_records_is_made_once_and_before_them(stormy: Stormy) -> 
     assert sum(r.operation == "CreateDatabase" for r in creates) <= 1
 
 
+def reads_it(request: Request) -> bool:
+    """Table `one` by itself."""
+    if request.operation == "GetTable":
+        return json.loads(request.body).get("Name") == "one"
+    path = request.path.partition("?")[0].removesuffix("/describe")
+    return not is_write(request) and "/table" in path and path.endswith(("/one", ".one", "%24one"))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("others", [0, 3])
 @pytest.mark.parametrize("fault", [answer(503), reset_before], ids=["503", "reset"])
@@ -204,13 +212,6 @@ def test_a_read_that_always_fails_is_sent_once_more_than_max_retries(stormy: Sto
     lake = stormy.lake
     names = ["one", *(f"more{n}" for n in range(others))]
     docs = [*lake.home(), *(table(lake.t(name), {"id": "int64"}) for name in names)]
-
-    def reads_it(request: Request) -> bool:
-        if request.operation == "GetTable":
-            return json.loads(request.body).get("Name") == "one"
-        path = request.path.partition("?")[0].removesuffix("/describe")
-        return not is_write(request) and "/table" in path and path.endswith(("/one", ".one", "%24one"))
-
     stormy.proxy.fault(fault, where=reads_it, times=None)
     run = stormy.run("apply", "m.yaml", "--yes", "--format", "json", docs=docs, max_retries=3)
     assert (run.code, run.json["outcome"]) == (1, "failed")
@@ -237,3 +238,56 @@ def test_a_root_that_cannot_be_listed_fails_the_run(stormy: Stormy, status: int,
     assert run.code == 1, run.out
     assert "catalog lake cannot be read" in run.err
     assert not any(is_write(r) for r in stormy.proxy.requests())
+
+
+@pytest.mark.slow
+def test_a_read_that_fails_in_the_middle_of_a_step_is_not_asked_for_again(stormy: Stormy) -> None:
+    """A step reads its object before the write, while it writes and after it; whichever of these reads fails first, the
+    step does not begin anew with the next."""
+    lake = stormy.lake
+    docs = [*lake.home(), table(lake.t("one"), {"id": "int64"}), table(lake.t("two"), {"id": "int64"})]
+    for reads in (1, 2, 3):
+        stormy.proxy.forget()
+        stormy.proxy.fault(answer(503), where=reads_it, skip=reads, times=None)
+        run = stormy.run("apply", "m.yaml", "--yes", "--format", "json", docs=docs, max_retries=2)
+        assert sum(reads_it(r) and r.status == 503 for r in stormy.proxy.requests()) == 3, (reads, run.out)
+        wrong = [(s["object"]["id"][-1], s["error"]["code"]) for s in run.json["steps"] if s["error"]]
+        assert wrong == [("one", 17)], reads
+    stormy.proxy.forget()
+    assert stormy.run("apply", "m.yaml", "--yes", docs=docs).code == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("fault", "parallelism", "errors"), [(reset_before, 1, 1), (reset_before, 4, 4), (answer(503), 1, 2)]
+)
+def test_a_service_that_dies_is_noticed_once(
+    stormy: Stormy, fault: Fault, parallelism: int, errors: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing more is asked of it for the other steps. Of those under way the ones that may have written are unknown.
+    Where a gateway answers for it, it takes a second call to tell that from one damaged object."""
+    monkeypatch.setenv("RECONCILER_LEASE_TTL", "3")
+    lake = stormy.lake
+    names = [f"t{n:02d}" for n in range(12)]
+    docs = [*lake.home(), *(table(lake.t(name), {"id": "int64"}) for name in names)]
+    dead: list[Request] = []
+
+    def died(request: Request) -> bool:
+        if dead or (is_write(request) and b"t04" in request.body + request.path.encode()):
+            dead.append(request)
+        return bool(dead)
+
+    stormy.proxy.fault(fault, where=died, times=None)
+    run = stormy.run(
+        "apply", "m.yaml", "--yes", "--format", "json", "--parallelism", str(parallelism), docs=docs, max_retries=1
+    )
+    assert run.code == 5, run.err
+    status = Counter(s["status"] for s in run.json["steps"])
+    assert status["failed"] <= 1, run.json["message"]
+    assert 1 <= status["failed"] + status["unknown"] <= errors, run.json["message"]
+    assert status["not_run"] >= 8, status
+    assert f"catalog lake does not answer any more: {status['not_run']} steps were not run" in run.json["message"]
+    stormy.proxy.forget()
+    again = stormy.run("apply", "m.yaml", "--yes", "--lock-timeout", "90", docs=docs)
+    assert again.code == 0, again.err
+    assert set(lake.outsider.state().tables) == {lake.t(name) for name in names}
