@@ -184,7 +184,11 @@ def glue_client(
 
 
 def _bound_the_chain(session: Any, timeouts: Timeouts) -> None:
-    """Also what the default chain asks for keys: STS and SSO with clients of the session, the rest by `_Metadata`."""
+    """Also what the default chain asks for keys: STS and SSO with clients of the session, the rest by `_Metadata`.
+    Those clients send once: the call that needs the keys is repeated, and they are asked for again with it."""
+    from botocore.config import Config
+
+    session.set_default_client_config(Config(retries={"mode": "standard", "total_max_attempts": 1}))
     keys = _KeySender(timeouts, _authorities(session))
     for service in ("sts", "sso", "sso-oidc", "signin"):
         session.register(f"before-send.{service}", _learn)

@@ -151,6 +151,28 @@ def test_a_role_that_is_refused(account: Account, sts: Proxy) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("chain", [False, True])
+def test_a_role_that_cannot_be_had_is_asked_for_once_more_than_max_retries(
+    account: Account, sts: Proxy, environment: pytest.MonkeyPatch, tmp_path: Path, chain: bool
+) -> None:
+    """Also where botocore itself asks, with a client that has retries of its own."""
+    environment.setattr("random.uniform", lambda least, most: 0.0)
+    sts.fault(answer(503), times=None)
+    keys = {"access_key_id": "AKIASOURCE", "secret_access_key": "s", "assume_role_arn": ROLE}
+    if chain:
+        environment.setenv("AWS_DEFAULT_REGION", "us-east-1")
+        profiles = f"[default]\nrole_arn = {ROLE}\nsource_profile = base\n"
+        base = "[base]\naws_access_key_id = AKIABASE\naws_secret_access_key = s\n"
+        (tmp_path / "credentials").write_text(profiles + base)
+        environment.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
+        keys = {}
+    with pytest.raises(CatalogError) as caught:
+        scanned(connect(bare(account, region="us-east-1", max_retries="2", **keys)))
+    assert len(sts.seen) == 3, caught.value
+    assert account.server.calls["GetDatabases"] == 0
+
+
+@pytest.mark.slow
 def test_two_accounts_of_one_server(moto: Moto) -> None:
     """With moto itself, which keeps accounts apart by their credentials."""
     one, two = moto.account(), moto.account()
