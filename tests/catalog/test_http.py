@@ -8,13 +8,16 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import import_module
+from typing import Any
 
 import pytest
 
 from reconciler.catalog.http import Http
 from reconciler.catalog.http_auth import ClientCredentials, bearer
-from reconciler.catalog.http_transport import Timeouts
+from reconciler.catalog.http_transport import Timeouts, Transport
 from reconciler.model.errors import CatalogError, Code
+from reconciler.model.observed import Scope
 
 
 class Server:
@@ -272,3 +275,26 @@ def test_a_token_that_no_header_can_carry_is_refused_without_showing_it(server: 
             client(server, auth=ClientCredentials(server.base + "/token", "me:x")).get("/x")
         assert caught.value.code is Code.UNAUTHENTICATED
         assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("type_", "key"), [("rest", "uri"), ("iceberg", "endpoint")])
+def test_the_time_outs_of_the_catalog_are_those_of_the_token_request(
+    type_: str, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The connection that takes longest is often the one to the sign-in service."""
+    asked: list[Timeouts] = []
+
+    class Recorded(Transport):
+        def __init__(self, base: str, timeouts: Timeouts, *more: Any, **rest: Any) -> None:
+            asked.append(timeouts)
+            super().__init__(base, timeouts, *more, **rest)
+
+    monkeypatch.setattr("reconciler.catalog.http_auth.Transport", Recorded)
+    options = {
+        key: "http://127.0.0.1:9", "credential": "me:secret", "max_retries": "0", "connect_timeout": "1500",
+        "read_timeout": "2500", "oauth2_server_uri": "http://127.0.0.1:9/token", "warehouse": "wh",
+    }  # fmt: skip
+    connect = import_module(f"reconciler.catalog.{type_}").connect
+    with pytest.raises(CatalogError, match="no token from"):
+        list(connect(options).scan(Scope()))
+    assert {(t.connect, t.read) for t in asked} == {(1.5, 2.5)}
