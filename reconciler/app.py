@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from reconciler.manifest.load import Loaded
     from reconciler.model.capabilities import Capabilities
     from reconciler.model.desired import CatalogSpec, Desired
+    from reconciler.model.errors import ReadError
     from reconciler.model.observed import Snapshot
     from reconciler.model.plan import Plan
     from reconciler.model.report import Outcome, Report, StepResult
@@ -307,9 +308,11 @@ def _expiry(at: Session) -> Callable[[str, DataPlace, str], Sequence[str]]:
     return expire
 
 
-def unapplied(the_plan: Plan | None, outcome: Outcome, message: str, at: Session) -> Report:
+def unapplied(
+    the_plan: Plan | None, outcome: Outcome, message: str, at: Session, error: ReadError | None = None
+) -> Report:
     """The report of a run that ended outside of `apply`: without a plan, before the first step of one, or, when it had
-    begun to write, by a bug: then nobody knows of its steps."""
+    begun to write, by a bug: then nobody knows of its steps. `error`: what a catalog said."""
     from reconciler.engine.outcome import nothing_ran
     from reconciler.model.report import Report
 
@@ -317,7 +320,7 @@ def unapplied(the_plan: Plan | None, outcome: Outcome, message: str, at: Session
         made = Report(the_plan.plan_id if the_plan is not None else "", outcome, (), message)
     else:
         made = nothing_ran(the_plan, outcome, message)
-    return _cleaned(made, at, the_plan)
+    return _cleaned(replace(made, error=error), at, the_plan)
 
 
 def identify(at: Session, paths: Sequence[str] = (), the_plan: Plan | None = None) -> None:

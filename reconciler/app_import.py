@@ -144,6 +144,8 @@ class _Import:
     at: Session
     missed: Missed
     unowned: int = 0
+    foreign: int = 0
+    """Tables of other formats."""
 
     def run(self) -> Snapshot:
         """Raises Failure and CannotAdd."""
@@ -166,7 +168,11 @@ class _Import:
         renamed = {d.renamed_from: d for i, d in self.declared.items() if d.renamed_from and i not in there}
         self._tell_gaps([*listed.gaps, *snapshot.gaps])
         for part in objects(name, snapshot, self._rules()):
-            self._part(part, live[part.ident], renamed.get(part.ident))
+            if not self._is_foreign(part, live[part.ident], renamed):
+                self._part(part, live[part.ident], renamed.get(part.ident))
+        if self.foreign:
+            formats = "1 table of another format" if self.foreign == 1 else f"{self.foreign} tables of other formats"
+            self.at.say(f"note: catalog {name}: {formats} left out: no manifest can say anything of them")
         self._tell_steps(live)
         if not self.request.targets:
             self._search()
@@ -251,6 +257,13 @@ class _Import:
         for spec in side_by_side([self.spec], self.request.folder):
             both = f"{file} and {spec.source.file} both declare catalog {name}"
             self.at.say(f"note: {both}: plan with one of them, not with a folder that holds both")
+
+    def _is_foreign(self, part: Part, found: Found, renamed: Mapping[Ident, DesiredObject]) -> bool:
+        """A table of another format that no manifest names: there may be thousands, so they are counted."""
+        named = part.ident in self.declared or part.ident in renamed
+        foreign = part.kind == "Table" and isinstance(found, Unreadable) and found.foreign and not named
+        self.foreign += foreign
+        return foreign
 
     def _part(self, part: Part, found: Found, renamed: DesiredObject | None) -> None:
         for warning in part.warnings:

@@ -15,7 +15,7 @@ from reconciler.core.secret_names import harmless_values
 from reconciler.engine.redact import Redactor
 from reconciler.manifest.limits import UNLIMITED, Limits, limits_of
 from reconciler.model.diagnostic import Diagnostic, Source
-from reconciler.model.errors import CatalogError, Code
+from reconciler.model.errors import CatalogError, Code, ReadError
 
 if TYPE_CHECKING:
     from reconciler.catalog.base import Catalog
@@ -48,9 +48,11 @@ class Failure(Exception):
     others: tuple[str, ...] = ()
     """Of several catalogs those with which nothing is wrong."""
 
-    def __init__(self, message: str, diagnostics: Sequence[Diagnostic] = ()) -> None:
+    def __init__(self, message: str, diagnostics: Sequence[Diagnostic] = (), error: ReadError | None = None) -> None:
+        """`error`: what a catalog said, when that is the reason."""
         super().__init__(message)
         self.message = message
+        self.error = error
         self.diagnostics = list(diagnostics)
 
     @property
@@ -207,7 +209,8 @@ class Session:
             self._resolve_all([desired.catalogs[name] for name in names])
             return self.side_by_side(read, names)
         except Failure as failure:
-            raise Failure(failure.message + way_around(failure.others), failure.diagnostics) from failure
+            message = failure.message + way_around(failure.others)
+            raise Failure(message, failure.diagnostics, failure.error) from failure
 
     def look(self, name: str, scope: Scope) -> Snapshot:
         return self.seen_through(self.catalogs[name], name, scope)
@@ -240,15 +243,18 @@ class Session:
             return done
         told = failed[0]
         if len(failed) > 1:
-            told = Failure("; ".join(f.message for f in failed), [d for f in failed for d in f.diagnostics])
+            error = next((f.error for f in failed if f.error is not None), None)
+            told = Failure("; ".join(f.message for f in failed), [d for f in failed for d in f.diagnostics], error)
         told.others = tuple(done)
         raise told
 
     def _unreachable(self, name: str, error: CatalogError) -> Failure:
         from reconciler.engine.advice import way_to
 
-        message = self.redactor.text(error.message) + way_to(self.specs[name], error.code)
-        return Failure(f"catalog {name} cannot be read: {error.code.title} ({int(error.code)}): {message}")
+        said = self.redactor.text(error.message)
+        message = said + way_to(self.specs[name], error.code)
+        text = f"catalog {name} cannot be read: {error.code.title} ({int(error.code)}): {message}"
+        return Failure(text, error=ReadError(error.code, said))
 
     def close(self) -> None:
         from reconciler.catalog.known_secrets import forget
@@ -273,8 +279,8 @@ def _late(name: str) -> Failure:
     from reconciler.catalog.deadline import abandon, why
 
     abandon(name)
-    code = Code.SERVICE_UNAVAILABLE
-    return Failure(f"catalog {name} cannot be read: {code.title} ({int(code)}): its storage has not answered, {why()}")
+    code, said = Code.SERVICE_UNAVAILABLE, f"its storage has not answered, {why()}"
+    return Failure(f"catalog {name} cannot be read: {code.title} ({int(code)}): {said}", error=ReadError(code, said))
 
 
 def options_schema(type_: str) -> Mapping[str, Any]:

@@ -20,6 +20,7 @@ import reconciler.model
 import reconciler.render
 from reconciler.explain.catalogue import explanations, find
 from reconciler.model import change, state
+from reconciler.model.errors import Code, ReadError
 from reconciler.model.finding import Finding, Waiver
 from reconciler.model.ident import ObjectKey
 from reconciler.model.lease_event import STATES
@@ -98,7 +99,7 @@ def one_of_each() -> Plan:
         Finding("P001", "warning", key, "m"),
         Finding("P001", "error", key, "m", waiver=Waiver("r", "2027-01-01")),
     )
-    lake = CatalogSummary("dir", False, 1, 0, {}, ("a problem",), (("n", "t"),))
+    lake = CatalogSummary("dir", False, 1, 0, {}, (ReadError(Code.INTERNAL, "a problem"),), (("n", "t"),))
     return Plan("id", "1", "sha", {"lake": lake}, (), (key,), (key,), Summary(), findings, (key,))
 
 

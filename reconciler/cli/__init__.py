@@ -70,7 +70,7 @@ def _command(args: argparse.Namespace, out: Output) -> int:
     except Failure as error:
         out.diagnostics(error.diagnostics)
         out.say(f"error: {error.message}")
-        out.no_result(error.message, how)
+        out.no_result(error.message, how, error.error)
         return error.exit_code or EXIT_CODES[error.outcome]
     except KeyboardInterrupt:
         out.say("interrupted: nothing was written")

@@ -15,6 +15,7 @@ from reconciler.cli.output import Output
 from reconciler.cli.report_file import ReportFile
 from reconciler.cli.requests import planned, reading, request, spark
 from reconciler.cli.written_files import refuse_clashes
+from reconciler.model.errors import ReadError
 from reconciler.model.plan import Plan
 from reconciler.model.report import STALE_ADVICE, Outcome, Report
 from reconciler.render import text
@@ -36,7 +37,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         _check_apply_flags(args)
         report = _applied(args, out, file)
     except app.Failure as error:
-        _not_applied(args, file, error.outcome, error.summary, out)
+        _not_applied(args, file, error.outcome, error.summary, out, error.error)
         raise
     except KeyboardInterrupt:
         _not_applied(args, file, "interrupted", "interrupted before the first write", out)
@@ -68,9 +69,16 @@ def _exit_code(report: Report, lost: bool) -> int:
     return PARTLY if report.count("done") else ERROR
 
 
-def _not_applied(args: argparse.Namespace, file: ReportFile, outcome: Outcome, message: str, out: Output) -> None:
+def _not_applied(
+    args: argparse.Namespace,
+    file: ReportFile,
+    outcome: Outcome,
+    message: str,
+    out: Output,
+    error: ReadError | None = None,
+) -> None:
     """As text, what went wrong is on stderr already."""
-    report = app.unapplied(out.ending.plan, outcome, message, out.session)
+    report = app.unapplied(out.ending.plan, outcome, message, out.session, error)
     file.write(report)
     if args.format != "text":
         out.result(report_as(report.to_json(), args.format, Path()))

@@ -14,6 +14,7 @@ from reconciler.app import Failure, Redactor, Session
 from reconciler.cli.ending import Ending
 from reconciler.cli.json_log import Handler, JsonLog, said
 from reconciler.model.diagnostic import Diagnostic
+from reconciler.model.errors import ReadError
 from reconciler.model.log_commands import in_markup
 from reconciler.model.plan import Plan
 from reconciler.render.columns import fitted
@@ -122,13 +123,13 @@ class Output:
     def _line(self, text: str) -> str:
         return safe_line(self.redactor.text(text))
 
-    def no_result(self, message: str, how: str) -> None:
+    def no_result(self, message: str, how: str, error: ReadError | None = None) -> None:
         """Whoever asked for JSON gets one document, also of a run that has no result: with all that was told."""
         if how == "json" and not self.given:
             from reconciler.render.as_json import failure_json
 
             with suppress(Failure):  # It is told on stderr.
-                self.result(failure_json(self.redactor.text(message), self.told))
+                self.result(failure_json(self.redactor.text(message), self.told, error))
 
     def made(self, plan: Plan) -> None:
         """The plan of this run, for those who learn of it afterwards."""

@@ -89,7 +89,7 @@ def _data_steps(args: argparse.Namespace, out: Output) -> int:
     try:
         report = _ran_data_steps(args, out, file)
     except app.Failure as error:
-        file.write(app.unapplied(out.ending.plan, error.outcome, error.summary, out.session))
+        file.write(app.unapplied(out.ending.plan, error.outcome, error.summary, out.session, error.error))
         raise
     if report is None:
         return OK

@@ -13,8 +13,19 @@ from reconciler.model.capabilities import Capabilities
 from reconciler.model.coverage import IndexRefresh
 from reconciler.model.desired import DesiredObject
 from reconciler.model.diagnostic import Source
-from reconciler.model.observed import Absent, Detached, Finding, Present, Snapshot
-from reconciler.model.plan import ALLOW, DATA_PLANE_MISSING, PARENT_BLOCKED, Json, Permission, Risk, Verdict
+from reconciler.model.errors import ReadError
+from reconciler.model.observed import Absent, Detached, Finding, Gap, Present, Snapshot, Unreadable
+from reconciler.model.plan import (
+    ALLOW,
+    DATA_PLANE_MISSING,
+    INCOMPLETE,
+    PARENT_BLOCKED,
+    UNREADABLE,
+    Json,
+    Permission,
+    Risk,
+    Verdict,
+)
 from reconciler.model.spark import InProcess, Runner
 from reconciler.model.state import UNKNOWN, DatasetState, NamespaceState, TableState
 
@@ -26,6 +37,8 @@ class Block:
     word: str
     reason: str
     verdict: Verdict = "blocked"
+    error: ReadError | None = None
+    """What could not be read, when that is the reason."""
 
 
 @dataclass(slots=True)
@@ -46,6 +59,8 @@ class Draft:
     """Of a data-plane change."""
     children: tuple[str, ...] | None = None
     """For a drop: what is left inside at that point, which is part of the fingerprint."""
+    error: ReadError | None = None
+    """What could not be read, when that blocks it."""
     counted: set[str] | None = None
     """With `schemaMode: at_least`: the columns that any state of the object has. Others may come at any time."""
     permissions: tuple[Permission, ...] = ()
@@ -132,6 +147,7 @@ class Drafter:
                 self.source,
                 "" if running else purpose,
                 runner=runner,
+                error=None if self.block is None else self.block.error,
                 counted=self.counted,
                 permissions=self._permissions(allow_word, *also) if running else (),
             )
@@ -158,6 +174,7 @@ class Drafter:
                 (),
                 self.source,
                 runner=runner,
+                error=block.error,
             )
         )
 
@@ -220,6 +237,15 @@ def allow_words(want: DesiredObject, options: PlanOptions) -> dict[str, Source |
 def allow_block(d: Drafter, word: str) -> Block:
     where = f"add `allow: [{word}]` to the manifest or " if d.source is not None else ""
     return Block(ALLOW + word, f"needs `{word}`: {where}pass --allow {word}")
+
+
+def unread_block(found: Unreadable, what: str = "it exists but") -> Block:
+    reason = f"{what} cannot be read: {found.message}"
+    return Block(UNREADABLE, reason, error=ReadError(found.code, found.message))
+
+
+def gap_block(gap: Gap, reason: str) -> Block:
+    return Block(INCOMPLETE, reason, error=ReadError(gap.code, gap.message))
 
 
 def parent_block(what: str) -> Block:

@@ -124,4 +124,5 @@ def _step(id_: str, catalog: str, draft: Draft, needs: Sequence[str], known: Kno
         draft.purpose,
         draft.runner,
         draft.permissions,
+        draft.error,
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from reconciler.core.coverage import coverage_of
-from reconciler.core.draft import Block, Context, Draft, Drafter, allow_words, parent_block
+from reconciler.core.draft import Block, Context, Draft, Drafter, allow_words, gap_block, parent_block, unread_block
 from reconciler.core.globs import matcher
 from reconciler.core.options import PlanOptions
 from reconciler.core.ownership import data_owner, entry_owner, standing
@@ -34,12 +34,10 @@ from reconciler.model.diagnostic import Diagnostic
 from reconciler.model.ident import Ident, Kind, ObjectKey, dotted, parent
 from reconciler.model.observed import Absent, Detached, Finding, Present, Snapshot, Unreadable
 from reconciler.model.plan import (
-    INCOMPLETE,
     LOCATION_CONFLICT,
     RENAME_CONFLICT,
     STRANGE_LOCATION,
     TWO_APPLIES,
-    UNREADABLE,
     PlanNote,
 )
 from reconciler.model.state import DatasetState, Marks, TableState
@@ -247,7 +245,7 @@ class _Planner:
             block = self._may_be_there(want)
         above = self.world.namespaces.get(parent(want.ident))
         if block is None and isinstance(above, Unreadable):
-            block = Block(UNREADABLE, f"namespace {dotted(parent(want.ident))} cannot be read: {above.message}")
+            block = unread_block(above, f"namespace {dotted(parent(want.ident))}")
         if block is None and kind == "Table" and is_service_level(above):
             why = f"{dotted(parent(want.ident))} holds namespaces only: a table cannot be in it"
             block = Block("", why, "unsupported")
@@ -265,7 +263,7 @@ class _Planner:
             gap = next((g for g in self.snapshot.gaps if name[: len(g.ident)] == g.ident), None)
             if gap is not None:
                 what = "it" if name == want.ident else f"its old name {dotted(name)}"
-                return Block(INCOMPLETE, f"the listing is incomplete ({gap.message}): {what} may be there")
+                return gap_block(gap, f"the listing is incomplete ({gap.message}): {what} may be there")
         return None
 
     def _parent_block(self, ident: Ident) -> Block | None:

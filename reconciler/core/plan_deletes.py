@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from reconciler.core.draft import Block, Context, Draft, Drafter
+from reconciler.core.draft import Block, Context, Draft, Drafter, gap_block, unread_block
 from reconciler.core.ownership import delete_block
 from reconciler.core.selection import outside
 from reconciler.core.text import listing, plural
@@ -17,7 +17,7 @@ from reconciler.model.desired import Management
 from reconciler.model.diagnostic import Source
 from reconciler.model.ident import Ident
 from reconciler.model.observed import Present, Snapshot, Unreadable
-from reconciler.model.plan import INCOMPLETE, NOT_EMPTY, THRESHOLD, UNREADABLE, Risk
+from reconciler.model.plan import NOT_EMPTY, THRESHOLD, Risk
 from reconciler.model.state import UNKNOWN, NamespaceState, TableState
 
 MIN_OWNED_FOR_PERCENT = 10
@@ -88,7 +88,7 @@ def _settle(d: Drafter, world: World) -> Draft:
 def _refused(context: Context, change: DeregisterTable | DropNamespace, removal: Removal, found: Unreadable) -> Draft:
     d = Drafter(context, removal.source, found)
     risk: Risk = "metadata" if isinstance(change, DeregisterTable) else "destructive"
-    d.refuse(change, risk, Block(UNREADABLE, f"it exists but cannot be read: {found.message}"))
+    d.refuse(change, risk, unread_block(found))
     return d.drafts[0]
 
 
@@ -96,7 +96,7 @@ def _gap(snapshot: Snapshot, ident: Ident) -> Block | None:
     gap = snapshot.gap_at(ident)
     if gap is None:
         return None
-    return Block(INCOMPLETE, f"the listing is incomplete ({gap.message}): nothing is deleted on half the facts")
+    return gap_block(gap, f"the listing is incomplete ({gap.message}): nothing is deleted on half the facts")
 
 
 def hold_back_over_threshold(drafts: Iterable[Draft], management: Management, owned: int) -> None:

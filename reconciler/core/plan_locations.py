@@ -5,16 +5,16 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Container, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from reconciler.core.draft import Block
+from reconciler.core.draft import Block, gap_block, unread_block
 from reconciler.core.uris import canonical_location, canonical_of, folders_above, store_endpoints
 from reconciler.core.world import World
 from reconciler.model.desired import CatalogSpec, DesiredTable
 from reconciler.model.diagnostic import Diagnostic
 from reconciler.model.ident import Ident, dotted
 from reconciler.model.observed import Finding, Present, Snapshot, Unreadable
-from reconciler.model.plan import INCOMPLETE, LOCATION_CONFLICT, TWO_APPLIES, UNREADABLE
+from reconciler.model.plan import INCOMPLETE, LOCATION_CONFLICT, TWO_APPLIES
 from reconciler.model.state import TableState
 
 
@@ -107,16 +107,15 @@ class Locations:
         is given to a second table would be altered under the first one."""
         for gap in self._snapshot.gaps:
             where = dotted(gap.ident) or "the catalog"
-            return _unseen(INCOMPLETE, f"the listing of {where} is incomplete ({gap.message}), and a table in it")
+            return gap_block(gap, _unseen(f"the listing of {where} is incomplete ({gap.message}), and a table in it"))
         for found in (self._snapshot.tables, self._snapshot.namespaces):
             for ident, finding in found.items():
                 if isinstance(finding, Unreadable) and not finding.foreign:
-                    return _unseen(UNREADABLE, f"{dotted(ident)} cannot be read ({finding.message}), and it")
+                    block = unread_block(finding)
+                    return replace(block, reason=_unseen(f"{dotted(ident)} cannot be read ({finding.message}), and it"))
         for ident in sorted(self._snapshot.hidden_unread):
-            return _unseen(
-                INCOMPLETE,
-                f"{dotted(ident)} is ignored and its place could not be read (see `management.ignore`), and it",
-            )
+            why = f"{dotted(ident)} is ignored and its place could not be read (see `management.ignore`), and it"
+            return Block(INCOMPLETE, _unseen(why))
         return None
 
     def note(self, ident: Ident, found: Finding) -> None:
@@ -155,8 +154,8 @@ class Locations:
         return ident in self._world.tables or ident in self._snapshot.hidden_places
 
 
-def _unseen(word: str, who: str) -> Block:
-    return Block(word, f"{who} may have this data already: one dataset is one table of a catalog")
+def _unseen(who: str) -> str:
+    return f"{who} may have this data already: one dataset is one table of a catalog"
 
 
 def conflict(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reconciler.core.diff_properties import MapDiff, diff_map, ignored_paths, left_to_others
-from reconciler.core.draft import Block, Context, Drafter, allow_words
+from reconciler.core.draft import Block, Context, Drafter, allow_words, unread_block
 from reconciler.core.notes import gives_up
 from reconciler.core.ownership import standing
 from reconciler.core.record_text import marks_reason
@@ -13,7 +13,7 @@ from reconciler.model.change import AdoptNamespace, CreateNamespace, UpdateNames
 from reconciler.model.codec import marks_json
 from reconciler.model.desired import DesiredNamespace
 from reconciler.model.observed import Absent, Finding, Present, Unreadable
-from reconciler.model.plan import UNREADABLE, Json
+from reconciler.model.plan import Json
 from reconciler.model.state import EMPTY, Marks, NamespaceState
 
 _CONTAINER = Block(
@@ -28,8 +28,7 @@ def plan_namespace(context: Context, want: DesiredNamespace, found: Finding, blo
     ignored = ignored_paths(want)
     holds = context.capabilities.holds_properties("Namespace", want.ident)
     if isinstance(found, Unreadable):
-        stuck = Block(UNREADABLE, f"it exists but cannot be read: {found.message}")
-        d.refuse(UpdateNamespace(want.ident, {}, (), Marks()), "metadata", stuck)
+        d.refuse(UpdateNamespace(want.ident, {}, (), Marks()), "metadata", unread_block(found))
     elif isinstance(found, Absent):
         applied = diff_map(want.properties, EMPTY, (), ignored, "properties").applied if holds else ()
         marks = Marks(context.owner, bool(want.protect), applied)

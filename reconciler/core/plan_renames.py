@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
 
-from reconciler.core.draft import Block, Context
+from reconciler.core.draft import Block, Context, gap_block, unread_block
 from reconciler.core.ownership import entry_owner, standing
 from reconciler.core.world import World
 from reconciler.model.desired import DesiredNamespace
 from reconciler.model.ident import Ident, dotted, is_below
 from reconciler.model.observed import Present, Snapshot, Unreadable
-from reconciler.model.plan import INCOMPLETE, NOT_OWNED, RENAME_CONFLICT, TWO_APPLIES, UNREADABLE
+from reconciler.model.plan import NOT_OWNED, RENAME_CONFLICT, TWO_APPLIES
 
 Renames = Mapping[Ident, Ident]
 """New identifier -> old identifier."""
@@ -55,13 +55,13 @@ def move_block(
     `declared`: the identifiers of everything that is to be present; `leaving`: the old names of all that is renamed."""
     found = world.namespaces[source]
     if isinstance(found, Unreadable):
-        return Block(UNREADABLE, f"{dotted(source)} exists but cannot be read: {found.message}")
+        return unread_block(found, f"{dotted(source)} exists but")
     if is_below(target, source):
         return Block(RENAME_CONFLICT, f"{dotted(source)} cannot be moved into itself")
-    if not snapshot.complete_below(source):
-        return Block(INCOMPLETE, f"the listing of {dotted(source)} is incomplete: what is inside would move too")
-    if not snapshot.complete_below(target):
-        return Block(INCOMPLETE, f"the listing of {dotted(target)} is incomplete: something may be there already")
+    if (gap := snapshot.gap_at(source)) is not None:
+        return gap_block(gap, f"the listing of {dotted(source)} is incomplete: what is inside would move too")
+    if (gap := snapshot.gap_at(target)) is not None:
+        return gap_block(gap, f"the listing of {dotted(target)} is incomplete: something may be there already")
     if there := next(world.below(target), None):
         why = f"{dotted(there)} is live without its namespace: remove it in one apply, rename in the next"
         return Block(TWO_APPLIES, why)

@@ -8,7 +8,7 @@ from reconciler.core.applied import expected_applied
 from reconciler.core.coverage import refresh_indexes
 from reconciler.core.diff_properties import diff_map, ignored_paths
 from reconciler.core.diff_schema import ignore_rule, unignored
-from reconciler.core.draft import Block, Context, Drafter, allow_words
+from reconciler.core.draft import Block, Context, Drafter, allow_words, unread_block
 from reconciler.core.fields import Fields, plain
 from reconciler.core.notes import go_along
 from reconciler.core.ownership import Standing, data_owner, data_standing, standing
@@ -27,7 +27,7 @@ from reconciler.model.codec import marks_json
 from reconciler.model.desired import DesiredTable
 from reconciler.model.ident import Ident
 from reconciler.model.observed import Absent, Detached, Finding, Present, Unreadable
-from reconciler.model.plan import ADOPT, UNREADABLE, Json
+from reconciler.model.plan import ADOPT, Json
 from reconciler.model.state import EMPTY, DatasetState, Marks, TableState
 
 
@@ -79,8 +79,7 @@ def _planned(
     if renamed is not None:
         d.start = Absent()
     if isinstance(found, Unreadable):
-        stuck = Block(UNREADABLE, f"it exists but cannot be read: {found.message}")
-        d.refuse(UpdateTable(want.ident, {}, (), Marks()), "metadata", stuck)
+        d.refuse(UpdateTable(want.ident, {}, (), Marks()), "metadata", unread_block(found))
         return Planned(d)
     if isinstance(found, Present) and isinstance(found.state, TableState) and (why := moved(want, found.state)):
         before: Json = {"marks": marks_json(found.state.marks)}

@@ -7,7 +7,6 @@ from collections.abc import Container, Mapping
 from dataclasses import replace
 
 from reconciler import __version__
-from reconciler.core.draft import Draft
 from reconciler.core.errors import InternalError, PlanError
 from reconciler.core.goal import unmet, unshown
 from reconciler.core.live_counts import live_counts
@@ -28,6 +27,7 @@ from reconciler.model.codec import canonical
 from reconciler.model.collector import collection_paused
 from reconciler.model.desired import CatalogSpec, Desired, DesiredObject
 from reconciler.model.diagnostic import Diagnostic
+from reconciler.model.errors import ReadError
 from reconciler.model.ident import Ident, ObjectKey, dotted, parent
 from reconciler.model.observed import Present, Scope, Snapshot, Unreadable
 from reconciler.model.plan import CatalogSummary, Json, Plan, Step, Summary
@@ -172,19 +172,23 @@ def summarize(steps: tuple[Step, ...]) -> Summary:
 
 
 def _catalog(spec: CatalogSpec, snapshot: Snapshot, plan: CatalogPlan, capabilities: Capabilities) -> CatalogSummary:
-    problems = [f"the listing of {dotted(g.ident) or 'the catalog'} failed: {g.message}" for g in snapshot.gaps]
-    stuck = [d for d in plan.drafts + plan.deletes if _unreadable(d)]
-    problems += [f"{dotted(d.change.ident)}: {d.reason}" for d in stuck]
-    told = {d.change.ident for d in stuck}
+    problems = [
+        ReadError(g.code, f"the listing of {dotted(g.ident) or 'the catalog'} failed: {g.message}")
+        for g in snapshot.gaps
+    ]
+    told: set[Ident] = set()
+    for d in plan.drafts + plan.deletes:
+        if isinstance(d.expect, Unreadable):
+            told.add(d.change.ident)
+            problems.append(ReadError(d.expect.code, f"{dotted(d.change.ident)}: {d.reason}"))
     for where in (snapshot.namespaces, snapshot.tables):
         unread = {i: f for i, f in where.items() if isinstance(f, Unreadable) and not f.foreign and i not in told}
-        problems += [f"{dotted(i)} cannot be read: {f.message}" for i, f in unread.items()]
-    namespaces, tables = live_counts(snapshot, capabilities)
+        problems += [ReadError(f.code, f"{dotted(i)} cannot be read: {f.message}") for i, f in unread.items()]
+    namespaces, tables, others = live_counts(snapshot, capabilities)
     tables += snapshot.left_out.tables
-    said = tuple(sorted(set(problems)))
-    return CatalogSummary(
-        spec.type, not problems, namespaces, tables, _written(spec), said, tuple(plan.stale), tuple(plan.coverage)
-    )
+    said = tuple(sorted(set(problems), key=lambda p: (p.message, p.code)))
+    stale, coverage = tuple(plan.stale), tuple(plan.coverage)
+    return CatalogSummary(spec.type, not problems, namespaces, tables, _written(spec), said, stale, coverage, others)
 
 
 def _read_only(desired: Desired, steps: tuple[Step, ...], planned: Container[str]) -> dict[str, CatalogSummary]:
@@ -201,7 +205,3 @@ def _written(spec: CatalogSpec) -> dict[str, Json]:
     if spec.management_written:
         written["management"] = dict(spec.management_written)  # type: ignore[arg-type]
     return written
-
-
-def _unreadable(draft: Draft) -> bool:
-    return isinstance(draft.expect, Unreadable)

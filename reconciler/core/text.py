@@ -23,6 +23,15 @@ def plural(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
+def live_size(namespaces: int, tables: int, others: int, thousands: str = "") -> str:
+    """`others`: tables of other formats. `thousands`: what stands between them."""
+    parts = [(namespaces, "namespace"), (tables, "Lance table" if others else "table")]
+    size = ", ".join(f"{n:{thousands}} {noun}{'' if n == 1 else 's'}" for n, noun in parts)
+    if not others:
+        return size
+    return f"{size}, {others:{thousands}} of {'another format' if others == 1 else 'other formats'}"
+
+
 def speed(size: int, seconds: float) -> str:
     """`, 2 MB/s`; empty while there is nothing that would say how fast it is."""
     rate = size / 1e6 / seconds if seconds >= 1 else 0.0

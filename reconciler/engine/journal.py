@@ -160,7 +160,7 @@ def _end_event(result: StepResult) -> dict[str, Json]:
         "step": result.step.id,
         "status": result.status,
         "attempts": result.attempts,
-        "error": result.error.to_json() if result.error else None,
+        "error": result.error_json(),
         "version_before": result.version_before,
         "version_after": result.version_after,
         "tag": result.tag,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import IntEnum
 
 
@@ -42,6 +43,20 @@ class Code(IntEnum):
 
 
 RETRYABLE = frozenset({Code.SERVICE_UNAVAILABLE, Code.THROTTLING, Code.CONCURRENT_MODIFICATION})
+
+
+@dataclass(frozen=True, slots=True)
+class ReadError:
+    """Why something could not be read, as a plan and a report hold it."""
+
+    code: Code | None
+    """None in plans of earlier versions, which have the message alone."""
+    message: str
+
+    def to_json(self) -> dict[str, str | int] | str:
+        if self.code is None:
+            return self.message
+        return {"code": int(self.code), "name": self.code.title, "message": self.message}
 
 
 class CatalogError(Exception):

@@ -9,6 +9,7 @@ from typing import Literal
 from reconciler.model.change import DATA_PLANE, DELETES, Change, DeclareTable, DropIndex, ReplaceIndex
 from reconciler.model.coverage import Coverage
 from reconciler.model.diagnostic import Source
+from reconciler.model.errors import ReadError
 from reconciler.model.finding import Finding
 from reconciler.model.ident import Ident, ObjectKey
 from reconciler.model.spark import Runner
@@ -72,6 +73,8 @@ class Step:
     """Of a data-plane step: what runs its tasks."""
     permissions: tuple[Permission, ...] = ()
     """Of a step that runs because of them: a reviewer is to see who allows what."""
+    error: ReadError | None = None
+    """Of a step that is blocked because something could not be read: what the catalog said."""
 
     @property
     def told_reason(self) -> str:
@@ -127,11 +130,14 @@ class CatalogSummary:
     namespaces: int
     tables: int
     spec: Mapping[str, Json]
-    problems: tuple[str, ...] = ()
+    problems: tuple[ReadError, ...] = ()
+    """Why it is not complete."""
     projection_stale: tuple[Ident, ...] = ()
     """Tables of ours for which the catalog shows other columns than the data has, and no step changes that because it
     would replace the entry. No change: never counted, never an exit code."""
     coverage: tuple[Coverage, ...] = ()
+    other_tables: int = 0
+    """Tables of other formats, and views: in no other number here."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from reconciler.model.codec import (
 )
 from reconciler.model.coverage import Coverage
 from reconciler.model.diagnostic import Source
+from reconciler.model.errors import Code, ReadError
 from reconciler.model.finding import Finding, Waiver
 from reconciler.model.ident import ObjectKey
 from reconciler.model.plan import (
@@ -131,6 +132,8 @@ def step_to_json(step: Step) -> dict[str, Json]:
         out["purpose"] = step.purpose
     if step.permissions:
         out["permissions"] = [{"word": p.word, "source": _source_json(p.source)} for p in step.permissions]
+    if step.error is not None:
+        out["error"] = step.error.to_json()  # type: ignore[assignment]
     return out
 
 
@@ -162,6 +165,7 @@ def _step_from(value: Mapping[str, Any]) -> Step:
         value.get("purpose", ""),
         _runner_from(value),
         tuple(Permission(p["word"], _source_from(p["source"])) for p in value.get("permissions", ())),
+        read_error_from(value["error"]) if "error" in value else None,
     )
 
 
@@ -316,6 +320,12 @@ def _expect_from(value: Mapping[str, Any]) -> Expect:
     return Expect(value["state"], value.get("fingerprint"), value.get("compared"), columns)
 
 
+def read_error_from(value: Any) -> ReadError:
+    if isinstance(value, str):
+        return ReadError(None, value)
+    return ReadError(Code(value["code"]), value["message"])
+
+
 def _catalog_json(s: CatalogSummary) -> dict[str, Json]:
     out: dict[str, Json] = {
         "type": s.type,
@@ -323,8 +333,10 @@ def _catalog_json(s: CatalogSummary) -> dict[str, Json]:
         "namespaces": s.namespaces,
         "tables": s.tables,
         "spec": dict(s.spec),
-        "problems": list(s.problems),
+        "problems": [p.to_json() for p in s.problems],  # type: ignore[misc]
     }
+    if s.other_tables:
+        out["other_tables"] = s.other_tables
     if s.projection_stale:
         out["projection_stale"] = [list(ident) for ident in s.projection_stale]
     if s.coverage:
@@ -334,9 +346,19 @@ def _catalog_json(s: CatalogSummary) -> dict[str, Json]:
 
 def _catalog_from(v: Mapping[str, Any]) -> CatalogSummary:
     stale = tuple(tuple(ident) for ident in v.get("projection_stale", ()))
-    problems = tuple(v["problems"])
+    problems = tuple(map(read_error_from, v["problems"]))
     coverage = tuple(_coverage_from(c) for c in v.get("coverage", ()))
-    return CatalogSummary(v["type"], v["complete"], v["namespaces"], v["tables"], v["spec"], problems, stale, coverage)
+    return CatalogSummary(
+        v["type"],
+        v["complete"],
+        v["namespaces"],
+        v["tables"],
+        v["spec"],
+        problems,
+        stale,
+        coverage,
+        v.get("other_tables", 0),
+    )
 
 
 def _coverage_json(found: Coverage) -> dict[str, Json]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from reconciler.model.errors import ReadError
 from reconciler.model.finding import Finding
 from reconciler.model.ident import ObjectKey
 from reconciler.model.lease import LeaseUse
@@ -64,6 +65,12 @@ class StepResult:
         out: dict[str, Json] = {"verdict": step.verdict, "blocked_by": step.blocked_by, "reason": step.reason}
         return out | {"purpose": step.purpose} if step.purpose else out
 
+    def error_json(self) -> Json:
+        """Of a step that the plan did not allow: what could not be read, if that was the reason."""
+        if self.error is not None:
+            return self.error.to_json()
+        return self.step.error.to_json() if self.held_back and self.step.error else None  # type: ignore[return-value]
+
     def to_json(self) -> dict[str, Json]:
         out: dict[str, Json] = {
             "id": self.step.id,
@@ -71,7 +78,7 @@ class StepResult:
             "catalog": self.step.catalog,
             "object": {"kind": self.step.change.kind, "id": list(self.step.change.ident)},
             "status": self.status,
-            "error": self.error.to_json() if self.error else None,
+            "error": self.error_json(),
             "attempts": self.attempts,
             "seconds": round(self.seconds, 3),
             "version_before": self.version_before,
@@ -180,6 +187,8 @@ class Report:
     stale: tuple[StaleObject, ...] = ()
     """What changed since the plan was made."""
     expired: tuple[ExpiredTags, ...] = ()
+    error: ReadError | None = None
+    """What a catalog said, when that ended the run before its first step."""
     journal: str | None = None
     """The file that has the steps as they happened; None without one."""
 
@@ -209,6 +218,8 @@ class Report:
             out["stale"] = [s.to_json() for s in self.stale]
         if self.expired:
             out["expired_tags"] = [e.to_json() for e in self.expired]
+        if self.error is not None:
+            out["error"] = self.error.to_json()  # type: ignore[assignment]
         if self.journal is not None:
             out["journal"] = self.journal
         return out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from reconciler.model.errors import ReadError
 from reconciler.model.ident import ObjectKey
 from reconciler.model.plan import FORMAT_VERSION, Json, Summary
 from reconciler.model.report import Difference
@@ -38,7 +39,7 @@ class CatalogStatus:
     type: str
     owner: str
     complete: bool
-    problems: tuple[str, ...]
+    problems: tuple[ReadError, ...]
     namespaces: int
     tables: int
     """What is live; the next two are ours of it."""
@@ -65,6 +66,9 @@ class CatalogStatus:
     """Tables whose tags could not be listed."""
     tag_retention: int | None = None
     """Seconds after which they are deleted; None: never."""
+    other_tables: int = 0
+    """Live tables of other formats: in no other number here."""
+    left_out_other_tables: int = 0
 
     @property
     def last(self) -> AppliedBy | None:
@@ -77,8 +81,8 @@ class CatalogStatus:
             "type": self.type,
             "owner": self.owner,
             "complete": self.complete,
-            "problems": list(self.problems),
-            "live": {"namespaces": self.namespaces, "tables": self.tables},
+            "problems": [p.to_json() for p in self.problems],  # type: ignore[misc]
+            "live": {"namespaces": self.namespaces, "tables": self.tables, "other_tables": self.other_tables},
             "owned": {"namespaces": self.owned_namespaces, "tables": self.owned_tables},
             "summary": {
                 "create": s.create,
@@ -92,7 +96,11 @@ class CatalogStatus:
             "unowned": [_object(key) for key in self.unowned],
             "others": [{"object": _object(key), "owner": owner} for key, owner in self.others],
             "left_out": {
-                "live": {"namespaces": self.left_out_namespaces, "tables": self.left_out_tables},
+                "live": {
+                    "namespaces": self.left_out_namespaces,
+                    "tables": self.left_out_tables,
+                    "other_tables": self.left_out_other_tables,
+                },
                 "declared": [_object(key) for key in self.left_out],
             },
             "indexes": [_index(key, index) for key, index in self.indexes],

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from reconciler.model.diagnostic import Diagnostic
+from reconciler.model.errors import ReadError
 from reconciler.model.log_commands import in_json
 from reconciler.model.plan import Json, Plan
 from reconciler.model.plan_json import plan_to_json
@@ -42,9 +43,13 @@ def diagnostics_json(diagnostics: Sequence[Diagnostic], documents: int) -> str:
     return dumped({"diagnostics": _shown(diagnostics), "summary": summary})
 
 
-def failure_json(message: str, diagnostics: Sequence[Diagnostic]) -> str:
-    """A command that has no result: why, with the diagnostics as `validate` gives them."""
-    return dumped({"error": bounded(message), "diagnostics": _shown(diagnostics), "summary": _counts(diagnostics)})
+def failure_json(message: str, diagnostics: Sequence[Diagnostic], error: ReadError | None = None) -> str:
+    """A command that has no result: why, with the code when a catalog said so, and the diagnostics as `validate` gives
+    them."""
+    code = error.code if error is not None else None
+    coded: Json = None if code is None else int(code)
+    why: Json = {"code": coded, "name": None if code is None else code.title, "message": bounded(message)}
+    return dumped({"error": why, "diagnostics": _shown(diagnostics), "summary": _counts(diagnostics)})
 
 
 def _shown(diagnostics: Sequence[Diagnostic]) -> list[object]:

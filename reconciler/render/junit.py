@@ -65,7 +65,7 @@ def plan_junit(plan: Plan, drift: bool = False, warnings: Sequence[Diagnostic] =
 
 def _catalog(plan: Plan, name: str, drift: bool) -> list[Case]:
     summary = plan.catalogs.get(name)
-    problems = "; ".join(summary.problems) if summary is not None else ""
+    problems = "; ".join(p.message for p in summary.problems) if summary is not None else ""
     seen = summary is None or summary.complete
     cases = [Case("listing") if seen else Case("listing", "error", problems or "the listing is incomplete")]
     steps: dict[ObjectKey, list[Step]] = {}

@@ -39,7 +39,7 @@ def _found(plan: Plan) -> Iterator[tuple[int, Entry]]:
         yield 0 if finding.refuses else 6, _finding(finding)
     for name, catalog in sorted(plan.catalogs.items()):
         for problem in catalog.problems:
-            yield 1, _told("problem", name, "", f"incomplete: {problem}")
+            yield 1, _told("problem", name, "", f"incomplete: {problem.message}")
     for step in plan.steps:
         yield _rank(step), _step(step, policies)
     for name, catalog in sorted(plan.catalogs.items()):

@@ -57,7 +57,7 @@ def plan_sarif(plan: Plan, explained: Explained, warnings: Sequence[Diagnostic] 
     told = [*map(_finding, plan.findings), *_held_back(plan.steps), *map(_diagnostic, warnings)]
     notes = [_note(f"refused: {plan.refused}. {NOT_APPLIED}", "error")] if plan.refused is not None else []
     notes += [
-        _note(f"the listing of {name} is incomplete: {problem}", "error")
+        _note(f"the listing of {name} is incomplete: {problem.message}", "error")
         for name, catalog in sorted(plan.catalogs.items())
         for problem in catalog.problems
     ]

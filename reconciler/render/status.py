@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from reconciler.core.text import live_size
 from reconciler.core.verdicts import span
 from reconciler.model.coverage import covers
 from reconciler.model.ident import Kind, ObjectKey, dotted
@@ -33,7 +34,7 @@ def _lines(c: CatalogStatus) -> Iterator[str]:
         yield f"  {title + ':':14}{safe(value)}"
     if not c.complete:
         yield "  Incomplete: what could not be read is in none of these figures"
-        yield from (f"    {bounded(safe_line(p))}" for p in c.problems[:MOST])
+        yield from (f"    {bounded(safe_line(p.message))}" for p in c.problems[:MOST])
         yield from _more(len(c.problems))
     for title, lines in _lists(c):
         yield f"  {title}:"
@@ -47,7 +48,7 @@ def _more(count: int) -> Iterator[str]:
 
 
 def _facts(c: CatalogStatus) -> Iterator[tuple[str, str]]:
-    yield "Live", f"{_count(c.namespaces, 'namespace')}, {_count(c.tables, 'table')}"
+    yield "Live", live_size(c.namespaces, c.tables, c.other_tables, ",")
     yield "Ours", f"{_count(c.owned_namespaces, 'namespace')}, {_count(c.owned_tables, 'table')}"
     yield "Pending", _summary(c.summary)
     if left := _left_out(c):
@@ -74,8 +75,8 @@ def _left_out(c: CatalogStatus) -> str:
         names = [bounded(dotted(k.ident), _LONGEST_NAME) for k in c.left_out[:_NAMED]]
         names += ["…"] if len(c.left_out) > _NAMED else []
         parts.append(f"{_count(len(c.left_out), 'declared object')} ({', '.join(names)})")
-    if c.left_out_namespaces or c.left_out_tables:
-        live = f"{_count(c.left_out_namespaces, 'namespace')}, {_count(c.left_out_tables, 'table')}"
+    if c.left_out_namespaces or c.left_out_tables or c.left_out_other_tables:
+        live = live_size(c.left_out_namespaces, c.left_out_tables, c.left_out_other_tables, ",")
         parts.append(f"live and not in these figures: {live}")
     return f"by --target: {'; '.join(parts)}" if parts else ""
 
@@ -190,7 +191,7 @@ def _row(c: CatalogStatus) -> str:
 def _details(c: CatalogStatus) -> str:
     left = _left_out(c)
     out = f"\n**Catalog {code(c.name)}: Left out** {prose(left, WHY)}\n" if left else ""
-    out += "" if c.complete else _list(c, "Incomplete", [prose(p) for p in c.problems])
+    out += "" if c.complete else _list(c, "Incomplete", [prose(p.message) for p in c.problems])
     for title, lines in _lists(c):
         out += _list(c, title, [prose(line) for line in lines])
     return out

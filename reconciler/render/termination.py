@@ -64,7 +64,7 @@ def _failed(report: Report) -> Iterator[str]:
 def _kept_back(plan: Plan) -> Iterator[str]:
     for name, catalog in sorted(plan.catalogs.items()):
         for problem in catalog.problems:
-            yield f"incomplete {name}: {problem}"
+            yield f"incomplete {name}: {problem.message}"
     groups: dict[tuple[ObjectKey, str], list[Step]] = {}
     for step in plan.steps:
         if step.verdict != "allowed":

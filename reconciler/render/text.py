@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
+from reconciler.core.text import live_size
 from reconciler.model.change import RefreshIndex
 from reconciler.model.coverage import Coverage
 from reconciler.model.diagnostic import Diagnostic
@@ -66,10 +67,10 @@ def _plan_lines(plan: Plan, title: str) -> Iterator[str]:
 
 
 def _catalog_lines(name: str, catalog: CatalogSummary, steps: Sequence[Step], refused: str | None) -> Iterator[str]:
-    size = f"{_count(catalog.namespaces, 'namespace')}, {_count(catalog.tables, 'table')}"
+    size = live_size(catalog.namespaces, catalog.tables, catalog.other_tables)
     yield f"Catalog {safe(name)} ({safe(catalog.type)}: {size})"
     for problem in catalog.problems:
-        yield f"  incomplete: {safe(problem)}"
+        yield f"  incomplete: {safe(problem.message)}"
     lacking: dict[Ident, list[Coverage]] = {}
     for found in catalog.coverage:
         lacking.setdefault(found.ident, []).append(found)

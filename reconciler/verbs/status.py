@@ -59,7 +59,7 @@ def _catalog(
     """Every figure is of what the targets select: figures of different things must not stand side by side."""
     selected = matcher(targets) if targets else lambda _: True
     summary = made.catalogs[spec.name]
-    namespaces, tables = live_counts(snapshot, capabilities, selected)
+    namespaces, tables, other_tables = live_counts(snapshot, capabilities, selected)
     steps = [s for s in made.steps if s.catalog == spec.name]
     us = spec.management.owner
     seen = [(ObjectKey(spec.name, i, k), s) for k, i, s in _states(snapshot) if selected(i)]
@@ -90,6 +90,8 @@ def _catalog(
         tuple((ObjectKey(spec.name, i, "Table"), n) for i, n in sorted(tags.items()) if n and selected(i)),
         sum(1 for i, n in tags.items() if n is None and selected(i)),
         spec.management.tag_retention,
+        other_tables,
+        summary.other_tables - other_tables,
     )
 
 

@@ -65,7 +65,7 @@ def test_json_is_one_document_also_when_there_is_no_plan(tmp_path: Path, command
         wrong.json["diagnostics"] == reconciler(tmp_path, "validate", "m.yaml", "--format", "json").json["diagnostics"]
     )
     assert wrong.json["summary"] == {"errors": 1, "warnings": 0}
-    assert f"error: {wrong.json['error']}" in wrong.err
+    assert f"error: {wrong.json['error']['message']}" in wrong.err
     assert "M203" in wrong.err
     dead_server = "{type: rest, uri: http://127.0.0.1:9, max_retries: 0}"
     write(tmp_path, f"apiVersion: reconciler.lance/v1\nkind: Catalog\nmetadata: {{name: far}}\nspec: {dead_server}\n")
@@ -73,7 +73,12 @@ def test_json_is_one_document_also_when_there_is_no_plan(tmp_path: Path, command
     assert dead.code == 1
     check_schema("failure", dead.json)
     assert dead.json["diagnostics"] == []
-    assert "127.0.0.1:9" in dead.json["error"]
+    assert "127.0.0.1:9" in dead.json["error"]["message"]
+    assert (dead.json["error"]["code"], dead.json["error"]["name"]) == (17, "ServiceUnavailable")
+    assert (wrong.json["error"]["code"], wrong.json["error"]["name"]) == (None, None)
+    report = reconciler(tmp_path, "apply", "m.yaml", "--yes", "--format", "json").json
+    check_schema("report", report)
+    assert (report["error"]["code"], report["error"]["name"]) == (17, "ServiceUnavailable")
 
 
 def test_no_result_is_no_plan_that_could_be_applied(tmp_path: Path) -> None:
@@ -90,7 +95,7 @@ def test_a_flag_that_names_nothing_is_a_document_too(lake: Path) -> None:
         run = reconciler(lake, *words, "--format", "json")
         assert run.code == 1
         check_schema("failure", run.json)
-        assert "nowhere" in run.json["error"]
+        assert "nowhere" in run.json["error"]["message"]
 
 
 @pytest.mark.parametrize("how", DOCUMENTS)

@@ -125,7 +125,10 @@ def test_a_target_narrows_it(lake: Path) -> None:
 
 def test_all_figures_are_of_the_target_and_what_it_leaves_out_is_told(lake: Path) -> None:
     whole = reconciler(lake, "status", "m.yaml", "--format", "json").json["catalogs"]["lake"]
-    assert whole["left_out"] == {"live": {"namespaces": 0, "tables": 0}, "declared": []}
+    assert whole["left_out"] == {
+        "live": {"namespaces": 0, "tables": 0, "other_tables": 0},
+        "declared": [],
+    }
     run = reconciler(lake, "status", "m.yaml", "--target", "a.same")
     assert "  Live:         0 namespaces, 1 table\n  Ours:         0 namespaces, 1 table\n" in run.out
     left = "by --target: 4 declared objects (a, a.changed, a.new, theirs); live and not in these figures: "

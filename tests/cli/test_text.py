@@ -11,6 +11,7 @@ from reconciler.core.fingerprint import expect_of
 from reconciler.model import change as c
 from reconciler.model.arrow import Field, parse_type
 from reconciler.model.diagnostic import Diagnostic, Source
+from reconciler.model.errors import Code, ReadError
 from reconciler.model.ident import ObjectKey
 from reconciler.model.observed import Absent
 from reconciler.model.plan import CatalogSummary, Json, Plan, Step, Summary, Verdict
@@ -136,7 +137,7 @@ def test_an_empty_plan_says_so_and_lists_what_is_left() -> None:
 
 
 def test_an_incomplete_listing_is_no_match() -> None:
-    half = CatalogSummary("dir", False, 1, 1, {}, ("a cannot be listed",))
+    half = CatalogSummary("dir", False, 1, 1, {}, (ReadError(Code.INTERNAL, "a cannot be listed"),))
     shown = plan_text(replace(plan(), catalogs={"lake": half}))
     assert "  incomplete: a cannot be listed\n" in shown
     assert shown.endswith("\nNo changes. There is nothing to apply, but the listing of lake is incomplete.\n")

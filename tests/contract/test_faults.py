@@ -70,7 +70,7 @@ def test_half_a_listing_deletes_nothing(lake: Lake) -> None:
         lake.plan([*lake.home(), table(lake.t("a"), state="absent"), table(lake.t("b"), state="absent")], blinded),
     ):
         assert not plan.catalogs["lake"].complete
-        assert "half way" in plan.catalogs["lake"].problems[0]
+        assert "half way" in plan.catalogs["lake"].problems[0].message
         assert {(s.verdict, s.blocked_by) for s in plan.steps} <= {("blocked", "incomplete_listing")}
         lake.unchanged_by(lambda plan=plan: lake.apply(plan, blinded))
 

@@ -20,7 +20,7 @@ def test_a_table_that_cannot_be_read_is_blocked(lake: Lake) -> None:
     plan = lake.plan(docs)
     assert [h[1:] for h in held_back(plan)] == [(lake.t("t"), "blocked", "unreadable")]
     assert not plan.catalogs["lake"].complete
-    assert any(lake.t("t")[-1] in p or "cannot be read" in p for p in plan.catalogs["lake"].problems)
+    assert any(lake.t("t")[-1] in p.message or "cannot be read" in p.message for p in plan.catalogs["lake"].problems)
     assert ("add_columns", lake.t("good")) in steps(plan)
     assert lake.apply(plan).outcome == "refused"
     assert lake.outsider.raw_of(lake.t("t")) == before

@@ -26,7 +26,7 @@ from reconciler.model.change import (
 )
 from reconciler.model.desired import CatalogSpec, Desired, DesiredNamespace, DesiredTable, Management
 from reconciler.model.diagnostic import Source
-from reconciler.model.errors import Code
+from reconciler.model.errors import Code, ReadError
 from reconciler.model.ident import Ident
 from reconciler.model.observed import Detached, Gap, Present, Snapshot, Unreadable
 from reconciler.model.plan import Plan
@@ -337,7 +337,10 @@ def test_data_is_not_attached_beside_what_no_answer_told_about() -> None:
 def test_what_cannot_be_read_is_told_though_nobody_declares_it() -> None:
     """It may be ours, and then it is an orphan; a view is none of our business."""
     one = attach(tables={T: LOST, HOLDER: Unreadable(Code.SERVICE_UNAVAILABLE, "answered 503")}).catalogs["lake"]
-    assert (one.complete, one.problems) == (False, ("b.u cannot be read: answered 503",))
+    assert (one.complete, one.problems) == (
+        False,
+        (ReadError(Code.SERVICE_UNAVAILABLE, "b.u cannot be read: answered 503"),),
+    )
     other = attach(tables={T: LOST, HOLDER: Unreadable(Code.INVALID_INPUT, "a view", foreign=True)}).catalogs["lake"]
     assert (other.complete, other.problems) == (True, ())
 

@@ -277,7 +277,7 @@ def test_nothing_is_deleted_on_half_the_facts(case: Case, where: tuple[str, ...]
     case = replace(case, gaps=(Gap(where, Code.SERVICE_UNAVAILABLE, "page 2 failed"),))
     plan = planned(case)
     assert not plan.catalogs["lake"].complete
-    assert any("page 2 failed" in p for p in plan.catalogs["lake"].problems)
+    assert any("page 2 failed" in p.message for p in plan.catalogs["lake"].problems)
     for step in allowed(plan):
         ident = step.change.ident
         if step.deletes:

@@ -19,6 +19,7 @@ from reconciler.model.change import (
     UpdateTable,
 )
 from reconciler.model.diagnostic import Source
+from reconciler.model.errors import Code, ReadError
 from reconciler.model.finding import Finding, Waiver
 from reconciler.model.ident import ObjectKey
 from reconciler.model.plan import CatalogSummary, Expect, Json, Plan, Risk, Step, Verdict
@@ -127,7 +128,7 @@ def hostile() -> Plan:
     keys = tuple(ObjectKey(trap, (trap,), "Table") for trap in TRAPS)
     waivers = [None if i % 2 else Waiver(t, t) for i, t in enumerate(TRAPS)]
     findings = tuple(Finding(t, "error", k, t, t, Source(t), w) for t, k, w in zip(TRAPS, keys, waivers, strict=True))
-    catalogs = {t: CatalogSummary(t, False, 1, 1, {}, (t,), ((t,),)) for t in TRAPS}
+    catalogs = {t: CatalogSummary(t, False, 1, 1, {}, (ReadError(Code.INTERNAL, t),), ((t,),)) for t in TRAPS}
     owners = dict(zip(keys, TRAPS, strict=True))
     lists = {"orphans": keys, "unowned": keys, "left_out": keys, "owners": owners}
     return plan(tuple(steps), findings=findings, catalogs=catalogs, **lists)

@@ -9,6 +9,7 @@ from reconciler.model import change as c
 from reconciler.model.arrow import Field
 from reconciler.model.arrow import parse_type as arrow
 from reconciler.model.diagnostic import Source
+from reconciler.model.errors import Code, ReadError
 from reconciler.model.finding import Finding, Waiver
 from reconciler.model.ident import ObjectKey
 from reconciler.model.plan import CatalogSummary, Expect, Plan, Step, Summary
@@ -62,7 +63,10 @@ def hostile(text: str) -> Plan:
              before={"properties": {text: text + "old"}}),
         create(4, "last"),
     )  # fmt: skip
-    catalogs = {name: CatalogSummary(text, False, 1, 1, {}, (text,), ((text,),)) for name in {text, "lake"}}
+    catalogs = {
+        name: CatalogSummary(text, False, 1, 1, {}, (ReadError(Code.INTERNAL, text),), ((text,),))
+        for name in {text, "lake"}
+    }
     findings = (
         Finding(text, "error", key, text, text, source),
         Finding("L2", "error", None, text, "", None, Waiver(text, text)),

@@ -16,6 +16,7 @@ from runs import end, events, failed, header, report, result, start
 from test_markdown_safety import ATTACKS, NASTY
 
 from reconciler.model.diagnostic import Diagnostic, Source
+from reconciler.model.errors import Code, ReadError
 from reconciler.model.finding import Finding, Waiver
 from reconciler.model.ident import ObjectKey
 from reconciler.model.plan import CatalogSummary
@@ -102,7 +103,7 @@ def test_findings_and_thresholds_and_what_was_not_read() -> None:
         Finding("L2", "error", other, "waived", waiver=waiver),
         Finding("L3", "error", None, "not in prod"),
     )
-    catalogs = {"lake": CatalogSummary("dir", False, 1, 1, {}, ("page 2 failed",))}
+    catalogs = {"lake": CatalogSummary("dir", False, 1, 1, {}, (ReadError(Code.INTERNAL, "page 2 failed"),))}
     steps = [replace(blocked(1, "x", "threshold"), reason="too many")]
     cases = checked(plan_junit(plan(steps, findings=findings, catalogs=catalogs, left_out=(other,))))
     assert cases.pop("lake/table n.other") in ("passed", "skipped")

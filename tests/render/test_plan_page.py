@@ -14,6 +14,7 @@ from render.browser import Opened, opened
 from render.plans import OURS, TRAPS, big, golden, hostile, plan, step
 
 from reconciler.model.change import CreateNamespace, DeregisterTable
+from reconciler.model.errors import Code, ReadError
 from reconciler.model.finding import Finding, Waiver
 from reconciler.model.ident import ObjectKey
 from reconciler.model.plan import CatalogSummary, Plan
@@ -51,7 +52,11 @@ def mixed() -> Plan:
         Finding("P201", "error", first, "has no owner", "set it"),
         Finding("P202", "error", None, "waived one", "", None, Waiver("known", "2031-01-01")),
     )
-    catalogs = {"lake": CatalogSummary("dir", False, 3, 12, {}, ("the listing of x broke off",), (("ns0", "stale"),))}
+    catalogs = {
+        "lake": CatalogSummary(
+            "dir", False, 3, 12, {}, (ReadError(Code.INTERNAL, "the listing of x broke off"),), (("ns0", "stale"),)
+        )
+    }
     lists = {"orphans": (key,), "unowned": (key,), "left_out": (key,)}
     return plan((*made.steps, drop), findings=findings, catalogs=catalogs, **lists)
 

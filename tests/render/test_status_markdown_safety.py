@@ -6,6 +6,7 @@ from hypothesis import given
 from read_html import RENDERERS, read
 from test_markdown_safety import NASTY, OURS, UNSAFE, everywhere
 
+from reconciler.model.errors import Code, ReadError
 from reconciler.model.ident import ObjectKey
 from reconciler.model.plan import Summary
 from reconciler.model.run_context import AppliedBy
@@ -19,10 +20,10 @@ from reconciler.render.way_back import ways_back_as
 @given(text=NASTY)
 def test_a_status_full_of_it(how: str, text: str) -> None:
     key = ObjectKey("lake", (text, text), "Table")
-    by = AppliedBy(text, text, text, text)
+    by, unread = AppliedBy(text, text, text, text), ReadError(Code.INTERNAL, text)
     one = CatalogStatus(
-        text, text, text, False, (text,), 1, 1, 1, 1, Summary(), (Pending(key, ("update_table",), "allowed"),), (key,),
-        (key,), ((key, by),), ((key, text),), (key,), 1, 1,
+        text, text, text, False, (unread,), 1, 1, 1, 1, Summary(), (Pending(key, ("update_table",), "allowed"),),
+        (key,), (key,), ((key, by),), ((key, text),), (key,), 1, 1,
     )  # fmt: skip
     page = read(RENDERERS[how](status_markdown(FleetStatus((one,)))))
     assert page.tags <= OURS | {"h2"}

@@ -8,6 +8,7 @@ import pytest
 from plans import plan, step
 
 from reconciler.model.change import CreateNamespace, RenameNamespace
+from reconciler.model.errors import Code, ReadError
 from reconciler.model.finding import Finding
 from reconciler.model.plan import ADOPT, INCOMPLETE, PARENT_BLOCKED, THRESHOLD, UNREADABLE, CatalogSummary, Plan, Step
 from reconciler.model.run import CHECK_FAILED, Run
@@ -25,7 +26,7 @@ def blocked(number: int, word: str) -> Step:
 
 
 UNSUPPORTED = step(9, RenameNamespace(("new",), ("old",)), verdict="unsupported", reason="cannot")
-HALF_READ = {"lake": CatalogSummary("dir", False, 0, 0, {}, ("the listing broke off",))}
+HALF_READ = {"lake": CatalogSummary("dir", False, 0, 0, {}, (ReadError(Code.INTERNAL, "the listing broke off"),))}
 
 
 def said(made: Plan | None, code: int, command: str = "drift") -> str:

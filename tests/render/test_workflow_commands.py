@@ -21,6 +21,7 @@ from reconciler.cli.output import Output
 from reconciler.engine.journal import FileJournal
 from reconciler.engine.progress import Lines, Terminal
 from reconciler.model.diagnostic import Diagnostic, Source
+from reconciler.model.errors import Code, ReadError
 from reconciler.model.file_change import FileChange
 from reconciler.model.ident import ObjectKey
 from reconciler.model.plan import Plan, Summary
@@ -121,10 +122,10 @@ def test_in_diagnostics(how: str, text: str) -> None:
 @pytest.mark.parametrize("text", TEXTS)
 def test_in_a_status(text: str) -> None:
     key = ObjectKey("lake", (text, text), "Table")
-    by = AppliedBy(text, text, text, text)
+    by, unread = AppliedBy(text, text, text, text), ReadError(Code.INTERNAL, text)
     one = CatalogStatus(
-        text, text, text, False, (text,), 1, 1, 1, 1, Summary(), (Pending(key, ("update_table",), "allowed"),), (key,),
-        (key,), ((key, by),), ((key, text),),
+        text, text, text, False, (unread,), 1, 1, 1, 1, Summary(), (Pending(key, ("update_table",), "allowed"),),
+        (key,), (key,), ((key, by),), ((key, text),),
     )  # fmt: skip
     for shown in (status_text(FleetStatus((one,))), status_markdown(FleetStatus((one,)))):
         assert commands(shown) == []
