@@ -11,9 +11,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from reconciler.catalog.arrow_convert import from_arrow_schema, to_arrow_field
+from reconciler.catalog.arrow_convert import from_arrow_schema, to_arrow_field, to_arrow_type
 from reconciler.catalog.schema_protos import extended, replaced
+from reconciler.core.casts import classify
+from reconciler.core.fields import find
 from reconciler.core.world import altered_fields
 from reconciler.model.change import AlterColumns
 from reconciler.model.errors import CatalogError, Code
@@ -51,6 +54,58 @@ def merge_of_cast(dataset: Any, change: AlterColumns) -> Any:
     if whole is None:
         whole = extended(dataset.lance_schema, schema)
     return LanceOperation.Merge(fragments, replaced(whole, names))
+
+
+def need_finite(dataset: Any, change: AlterColumns) -> None:
+    """Casts of Lance make infinity of a number that is too large for the new type, and do not fail: all numbers are
+    read first. Whoever adds rows meanwhile makes the commit fail. Raises CatalogError."""
+    live, _ = from_arrow_schema(dataset.schema)
+    narrow = {}
+    for a in change.columns:
+        found = find(live, a.path)
+        if a.type is not None and (found is None or classify(found.type, a.type) != "widen"):
+            narrow[a.path] = _number_type(to_arrow_type(a.type))
+    narrow = {path: type_ for path, type_ in narrow.items() if pa.types.is_floating(type_)}
+    if change.empty or not narrow:
+        return
+    names = sorted({path.partition(".")[0] for path in narrow})
+    for batch in dataset.scanner(columns=names, batch_size_bytes=_BATCH_BYTES).to_batches():
+        for path, type_ in narrow.items():
+            numbers = _numbers(batch.column(path.partition(".")[0]), path.split(".")[1:])
+            if (value := _too_large(numbers, type_)) is not None:
+                raise CatalogError(
+                    Code.TABLE_SCHEMA_VALIDATION_ERROR,
+                    f"column {path} of {dataset.uri} has {value!r}, which is too large for {type_}: change that value "
+                    "first, or keep a type that holds it",
+                )
+
+
+def _number_type(type_: Any) -> Any:
+    types = pa.types
+    if types.is_dictionary(type_):
+        return type_.value_type
+    lists = types.is_list(type_) or types.is_large_list(type_) or types.is_fixed_size_list(type_)
+    return _number_type(type_.value_type) if lists else type_
+
+
+def _numbers(values: Any, path: list[str]) -> Any:
+    """Those of all rows, of the field inside structs and lists of structs."""
+    for name in path:
+        if pa.types.is_struct(values.type):
+            values = values.flatten()[values.type.get_field_index(name)]
+        else:
+            values = values.flatten()
+    while not pa.types.is_dictionary(values.type) and pa.types.is_nested(values.type):
+        values = values.flatten()
+    return values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
+
+
+def _too_large(numbers: Any, type_: Any) -> float | None:
+    """The first. Halves are made by way of float32, as Lance does where the processor can: that rounds up some."""
+    single = numbers.cast(pa.float32(), safe=False)
+    made = single.cast(type_).cast(pa.float64())
+    lost = pc.and_(pc.is_inf(made), pc.is_finite(numbers.cast(pa.float64(), safe=False)))
+    return numbers.filter(lost)[0].as_py() if pc.any(lost).as_py() else None
 
 
 def _scanned(dataset: Any, fragment: Any, names: Mapping[str, str], schema: Any) -> Any:

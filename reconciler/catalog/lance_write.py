@@ -157,11 +157,12 @@ def apply_to_dataset(datasets: Datasets, uri: str, change: DatasetChange, contex
 
 
 def _alter(dataset: Any, datasets: Datasets, change: AlterColumns, context: WriteContext) -> Any:
+    from reconciler.catalog.lance_cast import merge_of_cast, need_finite
+
+    need_finite(dataset, change)
     if not change.writes_anew:
         dataset.alter_columns(*(_alteration(c) for c in change.columns))
         return dataset
-    from reconciler.catalog.lance_cast import merge_of_cast
-
     return _committed(dataset, datasets, context, merge_of_cast(dataset, change))
 
 

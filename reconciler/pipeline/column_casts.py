@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 _UTC = ("UTC", "Etc/UTC", "GMT", "+00:00")
 _HAS_ZONE = r"(?:[Zz]|[+-]\d\d(?::?\d\d)?)$"
 _HAS_TIME = r"\d[ Tt]\d"
+_INFINITE = r"(?i)^\s*[+-]?inf"
 SHOWN = 80
 _PROBLEMS: tuple[type[Exception], ...] = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError)
 
@@ -28,6 +29,42 @@ class Misfit(ValueError):
 
 def cast(values: Any, wanted: Any) -> Any:
     """Raises ArrowInvalid when a value does not fit, ArrowNotImplementedError or ArrowTypeError when none would."""
+    made = _cast(values, wanted)
+    need_finite(values, made)
+    return made
+
+
+def need_finite(values: Any, made: Any) -> None:
+    """Arrow makes infinity of a number that is too large for the new type. Raises ArrowInvalid."""
+    if (count := infinities(made)) and count > infinities(values):
+        raise pa.ArrowInvalid(f"a number is too large for {made.type}")
+
+
+def infinities(values: Any) -> int:
+    """How many values are infinite, or texts that say so, at any depth."""
+    types = pa.types
+    kind = values.type
+    if isinstance(values, pa.ExtensionArray):
+        return infinities(values.storage)
+    if types.is_dictionary(kind):
+        return infinities(values.dictionary_decode())
+    if types.is_struct(kind):
+        return sum(infinities(part) for part in values.flatten())
+    if types.is_map(kind):
+        start, end = values.offsets[0].as_py(), values.offsets[-1].as_py()
+        return infinities(values.keys[start:end]) + infinities(values.items[start:end])
+    if types.is_nested(kind):
+        return infinities(values.flatten())
+    if types.is_floating(kind):
+        found = pc.is_inf(values.cast(pa.float64()))
+    elif _is_text(kind) or types.is_binary(kind) or types.is_large_binary(kind):
+        found = pc.match_substring_regex(values, _INFINITE)
+    else:
+        return 0
+    return pc.sum(found).as_py() or 0
+
+
+def _cast(values: Any, wanted: Any) -> Any:
     if isinstance(values, pa.ExtensionArray):
         values = values.storage
     if values.type == wanted:
@@ -36,9 +73,9 @@ def cast(values: Any, wanted: Any) -> Any:
     if isinstance(wanted, pa.BaseExtensionType):
         return _blobs(values)
     if types.is_dictionary(values.type):
-        return cast(values.dictionary_decode(), wanted)
+        return _cast(values.dictionary_decode(), wanted)
     if types.is_dictionary(wanted):
-        return cast(values, wanted.value_type).dictionary_encode().cast(wanted)
+        return _cast(values, wanted.value_type).dictionary_encode().cast(wanted)
     if _is_text(values.type) and types.is_timestamp(wanted) and wanted.tz in _UTC:
         return _instants(values.cast(pa.string()), wanted)
     if _is_text(values.type) and types.is_time(wanted):
@@ -57,7 +94,7 @@ def cast(values: Any, wanted: Any) -> Any:
         between = _between(values.type, wanted)
         if between is None:
             raise
-        return cast(values.cast(between), wanted)
+        return _cast(values.cast(between), wanted)
 
 
 def need_cast(name: str, found: Any, wanted: Any) -> None:

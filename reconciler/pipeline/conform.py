@@ -319,10 +319,7 @@ def _to_plain(array: Any, type_: Any) -> Any:
     if types.is_integer(source) and types.is_float16(type_):
         return column_casts.cast(array, type_)  # Arrow would make infinity of what is too large.
     result = array.cast(type_)
-    if types.is_floating(source) and types.is_floating(type_) and type_.bit_width < source.bit_width:
-        lost = pc.and_(pc.is_inf(result.cast(pa.float64())), pc.is_finite(array.cast(pa.float64())))
-        if pc.any(lost).as_py():
-            raise ValueProblem(f"a value is too large for {type_}")
+    column_casts.need_finite(array, result)
     return result
 
 

@@ -6,6 +6,7 @@ runs. Whatever cannot be judged here is left to the step, which reads all values
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -17,8 +18,11 @@ from reconciler.catalog.arrow_convert import from_arrow_schema, to_arrow_type
 from reconciler.catalog.base import Catalog, DataPlace
 from reconciler.catalog.lance_cast import cast_sql
 from reconciler.core.casts import classify
-from reconciler.core.fields import find
+from reconciler.core.fields import Fields, find
 from reconciler.core.value_checks import Checks
+from reconciler.core.world import altered_fields
+from reconciler.model.arrow import ListOf, Scalar
+from reconciler.model.change import AlterColumns, ColumnAlteration
 from reconciler.model.errors import CatalogError
 from reconciler.model.ident import Ident, ObjectKey
 from reconciler.model.observed import Present, Snapshot
@@ -81,12 +85,15 @@ def look_at_values(place: DataPlace, checks: Mapping[ValueCheck, str]) -> dict[V
 
 
 def _found(dataset: Any, check: ValueCheck, path: str) -> ValueFinding | None:
-    live = find(from_arrow_schema(dataset.schema)[0], path)
+    fields = from_arrow_schema(dataset.schema)[0]
+    live = find(fields, path)
     assert live is not None
     in_place = check.type is not None and classify(live.type, check.type) == "narrow"
+    wanted = None if check.type is None else to_arrow_type(check.type)
+    if in_place and _in_list(fields, path):
+        path, wanted, in_place = *_whole(fields, path, check), False
     quoted = ".".join(evolve_task.quoted(part) for part in path.split("."))
     sources = [{"sql": quoted}]
-    wanted = None if check.type is None else to_arrow_type(check.type)
     if in_place:
         sources.append({"sql": cast_sql("arrow_try_cast", path, wanted)})
     rows = read = misfits = 0
@@ -107,6 +114,24 @@ def _found(dataset: Any, check: ValueCheck, path: str) -> ValueFinding | None:
     return ValueFinding(rows, rows >= total, misfits, tuple(examples))
 
 
+def _in_list(fields: Fields, path: str) -> bool:
+    """Where SQL does not reach: a field of the items of a list."""
+    parts = path.split(".")
+    above = (find(fields, ".".join(parts[:end])) for end in range(1, len(parts)))
+    return any(f is not None and isinstance(f.type, ListOf) for f in above)
+
+
+def _whole(fields: Fields, path: str, check: ValueCheck) -> tuple[str, Any]:
+    """The column that has the field, and its type afterwards. Arrow judges the numbers in there as Lance does; of the
+    other types it refuses what Lance only rounds."""
+    assert check.type is not None
+    if not isinstance(check.type, Scalar):
+        raise LookupError(path)
+    head = path.partition(".")[0]
+    after = altered_fields(fields, AlterColumns((), (ColumnAlteration(path, type=check.type),)))
+    return head, to_arrow_type(next(f for f in after if f.name == head).type)
+
+
 def _misfits(values: Any, batch: Any, check: ValueCheck, wanted: Any, in_place: bool) -> Iterator[int]:
     """The places in the batch, in order."""
     if check.type is None:
@@ -121,8 +146,8 @@ def _nulls(values: Any) -> Iterator[int]:
 
 
 def _lost(values: Any, cast: Any) -> Iterator[int]:
-    """A cast that is only tried gives null where it fails, at any depth."""
-    if _deep_nulls(values) == _deep_nulls(cast):
+    """At any depth: a cast that is only tried gives null where it fails, and infinity for a number too large."""
+    if _deep_nulls(values) == _deep_nulls(cast) and column_casts.infinities(values) == column_casts.infinities(cast):
         return iter(())
     return (at for at in range(len(values)) if _gone(values[at].as_py(), cast[at].as_py()))
 
@@ -144,6 +169,8 @@ def _gone(value: Any, cast: Any) -> bool:
         return any(_gone(value[key], cast.get(key)) for key in value)
     if isinstance(value, list) and isinstance(cast, list):
         return any(_gone(a, b) for a, b in zip(value, cast, strict=True))
+    if isinstance(value, float) and isinstance(cast, float):
+        return math.isinf(cast) and math.isfinite(value)
     return value is not None and cast is None
 
 

@@ -89,6 +89,13 @@ def test_blobs() -> None:
         ("binary", [b"a", b"\xff"], "string", "b'\\xff'"),
         ("string", ["2020-01-01", "2020-01-01T00:00:00Z", "soon"], "timestamp[us, tz=UTC]", "'soon'"),
         ("string", ["10:00", "25:00"], "time32[s]", "'25:00'"),
+        ("string", ["1.5", "inf", "1e39"], "float32", "'1e39'"),
+        ("binary", [b"nan", b"-Infinity", b"1e400"], "float64", "b'1e400'"),
+        ("float64", [1.0, float("inf"), 1e300], "float32", "1e+300"),
+        ("decimal128(38, 0)", [Decimal(1), Decimal(70_000)], "float16", "Decimal('70000')"),
+        ("list<int64>", [[1], None, [70_000]], "list<float16>", "[70000]"),
+        ("struct<a: list<float64>>", [{"a": [1.0]}, {"a": [1e39]}], "struct<a: list<float32>>", "{'a': [1e+39]}"),
+        ("map<string, float64>", [[], None, [("k", 1e39)]], "map<string, float32>", "[('k', 1e+39)]"),
         ("string", ["x" * 200], "int64", "'" + "x" * 79 + "…"),
     ],
 )
@@ -141,6 +148,10 @@ def test_a_source_with_such_numbers() -> None:
     target = pa.schema([("c", pa.float16())])
     with pytest.raises(ValueProblem, match=r"first at 70000"):
         conform(pa.record_batch([pa.array([1, 70_000])], ["c"]), target, {"c": "c"}, Rules(typed=True))
+    for values in ([1.5, 1e39], ["1.5", "1e39"]):
+        target = pa.schema([("c", pa.float32())])
+        with pytest.raises(ValueProblem, match=r"too large for float .*first at .?1e\+?39"):
+            conform(pa.record_batch([pa.array(values)], ["c"]), target, {"c": "c"}, Rules())
     target = pa.schema([("c", pa.bool_())])
     rules = Rules(typed=True, casts=frozenset("c"))
     with pytest.raises(ValueProblem, match=r"truth values \(first at 7\)"):

@@ -47,6 +47,27 @@ def found(path: Path, values: Any, type_: str | None, name: str = "c", asked: st
             1,
             ("[('k', 'x')] in row 2",),
         ),
+        ([1.0, 1e300, None, float("inf"), float("nan")], "float32", 1, ("1e+300 in row 1",)),
+        ([1.0, -7e4, 65504.0], "float16", 1, ("-70000.0 in row 1",)),
+        (pa.array([1.0, 7e4], pa.float32()), "float16", 1, ("70000.0 in row 1",)),
+        ([[1.0], [1e39, None], None, [None]], "list<float32>", 1, ("[1e+39, None] in row 1",)),
+        (
+            pa.array([[1.0, 2.0], [1e6, 2.0], None], pa.list_(pa.float32(), 2)),
+            "fixed_size_list<float16>[2]",
+            1,
+            ("[1000000.0, 2.0] in row 1",),
+        ),
+        (pa.array([1.0, 1e300]).dictionary_encode(), "dictionary<int32, float32>", 1, ("1e+300 in row 1",)),
+        ([{"a": 1.0}, {"a": 1e300}, None], "struct<a: float32>", 1, ("{'a': 1e+300} in row 1",)),
+        (["1.5", "1e39", "Infinity", "-inf", None], "float32", 1, ("'1e39' in row 1",)),
+        ([1, 70000], "float16", 1, ("70000 in row 1",)),
+        ([[1], [70000]], "list<float16>", 1, ("[70000] in row 1",)),
+        (
+            pa.array([[("k", 1.0)], None, [("k", 1e300)]], pa.map_(pa.string(), pa.float64())),
+            "map<string, float32>",
+            1,
+            ("[('k', 1e+300)] in row 2",),
+        ),
         ([1, None, 3, None], None, 2, ("row 1", "row 3")),
         ([[1], [None]], None, 0, ()),
     ],
@@ -69,6 +90,18 @@ def test_a_field_of_a_struct(tmp_path: Path) -> None:
     findings = look_at_values(DataPlace(uri), {narrow: "s.a", present: "s.a"})
     assert findings[narrow].examples == ("300 in row 1",)
     assert findings[present].examples == ("row 2",), "lance counts a struct that is null too"
+
+
+@pytest.mark.parametrize(
+    ("path", "values"),
+    [("s.a", [{"a": 1.0}, {"a": 1e300}, None]), ("s.item.a", [[], None, [{"a": 1.0}, {"a": 1e300}]])],
+)
+def test_a_number_inside_that_is_too_large(tmp_path: Path, path: str, values: Any) -> None:
+    uri = str(tmp_path / "t.lance")
+    lance.write_dataset(pa.table({"s": values}), uri, data_storage_version="2.2")
+    narrow = ValueCheck(path, parse_type("float32"))
+    finding = look_at_values(DataPlace(uri), {narrow: path})[narrow]
+    assert (finding.misfits, "1e+300" in finding.examples[0]) == (1, True)
 
 
 def test_deleted_rows_are_not_looked_at(tmp_path: Path) -> None:
