@@ -7,8 +7,10 @@ and what was declared then. It never stands for a live value.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import re
 import uuid
 from collections.abc import Container, Iterable, Mapping
 from contextlib import suppress
@@ -25,6 +27,20 @@ PARTITIONS = "num_partitions"
 MOST_SEGMENTS = 4
 """Builds of one definition that are remembered: runs side by side record theirs before one of them wins."""
 
+_TOO_FEW = re.compile(r"cannot train (\d+) centroids with (\d+) vectors")
+_UNTRAINABLE = {
+    "cannot train": "Lance finds no vector to train it on",
+    "Not enough rows to train": "Lance finds too few vectors to train it on",
+    "null partition ID": "a vector has numbers whose squares float32 does not hold, and Lance indexes none of the rows "
+    "then",
+}
+"""What Lance answers to a build, and what that means."""
+_NOT_A_NUMBER = " that has only numbers"
+_SKIPPED = {
+    "cosine": " that has only numbers and is not zero",
+    "l2": " that has only numbers whose squares float32 can hold",
+}
+"""Which vectors count, by metric."""
 _TYPES = {"btree", "bitmap", "label_list", "inverted", "ngram", "zonemap", "bloomfilter"} | VECTOR_INDEXES
 _DESCRIBED = {"labellist": "label_list", "fts": "inverted"}
 _RENAMED = {"max_connections": "m", "construction_ef": "ef_construction"}
@@ -32,6 +48,17 @@ _GROUPS = ("compression", "hnsw")
 _MAGIC = b"LANC"
 _LANCE_FILES = (".idx", ".lance")
 _NOT_PARAMS = frozenset({"type", "runtime_hints", "metric_type"})
+
+
+@dataclass(frozen=True, slots=True)
+class LastBuild:
+    """What the last build by `apply` was made of: if it covers no row, another one over the same rows is in vain."""
+
+    segment: str
+    data: str
+    """See `_data_of`."""
+    why: str = ""
+    """Lance could not train it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +70,7 @@ class Recorded:
     type: str
     params: Mapping[str, Param]
     segments: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    last: LastBuild | None = None
 
     def built(self, live: Container[str]) -> tuple[int, int] | None:
         """Of the build that is live; None when somebody else's is."""
@@ -76,8 +104,10 @@ def read_indexes(dataset: Any, descriptions: Iterable[Any], record: Record, rows
         column = ".".join(description.field_names[:1])
         built = _record_of(record.get(name), kind, {str(s.uuid) for s in description.segments})
         index = Index(name, column, kind, params, unread, built, rows, covered)
-        if rows and not covered and kind in VECTOR_INDEXES:
-            index = replace(index, untrained=_untrained(dataset, index))
+        if rows and not covered:
+            why = _untrained(dataset, index) if kind in VECTOR_INDEXES else None
+            segments = {str(s.uuid) for s in description.segments}
+            index = replace(index, untrained=why or _in_vain(dataset, record.get(name), segments))
         found.append(index)
     return tuple(sorted(found, key=lambda index: index.name))
 
@@ -124,42 +154,73 @@ def _ends_as_lance(path: str) -> bool:
 
 def _untrained(dataset: Any, index: Index) -> str | None:
     """Why Lance leaves the index empty: product quantization takes a vector for each of its codes (2 to the power of
-    `num_bits`), the others take one. Nulls and vectors that are not a number do not count; the scan ends as soon as
-    there are enough."""
+    `num_bits`), the others take one. Nulls, vectors that are not a number and, with cosine, zeros do not count; the
+    scan ends as soon as there are enough."""
     bits = index.params.get("num_bits", 8) if index.type in ("ivf_pq", "ivf_hnsw_pq") else 0
     needed = 2 ** int(bits)
     _check_files(dataset, "data")
     try:
-        vectors = _finite_vectors(dataset, index.column, needed)
+        vectors, others = _count_vectors(dataset, index.column, index.params.get("metric"), needed)
     except Exception:  # A name that SQL cannot spell: not known, so building it is tried.
         return None
     if vectors >= needed:
         return None
     what = f"{needed} vectors" if needed > 1 else "a vector"
     there = f"only {vectors}" if vectors else "none"
-    return f"Lance needs {what} to train {index.type}, and the table has {there}"
+    skipped = _SKIPPED.get(str(index.params.get("metric")), _NOT_A_NUMBER) if others else ""
+    return f"Lance needs {what} to train {index.type}, and the table has {there}{skipped}"
 
 
-def _finite_vectors(dataset: Any, column: str, most: int) -> int:
-    """Up to `most`."""
+def _in_vain(dataset: Any, known: Recorded | None, live: Container[str]) -> str | None:
+    """Why the index is not built again, if the live one is our last build, and is of the rows that are there now."""
+    last = known.last if known is not None else None
+    if last is None or last.segment not in live or last.data != _data_of(dataset):
+        return None
+    return last.why or "it was built over these very rows, and Lance took none of them in"
+
+
+def _data_of(dataset: Any) -> str:
+    """The same for every version with the same rows in the same files."""
+    parts = [
+        (f.id, f.physical_rows, f.num_deletions, str(f.deletion_file), [file.path for file in f.files])
+        for f in (fragment.metadata for fragment in dataset.get_fragments())
+    ]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+
+
+def _count_vectors(dataset: Any, column: str, metric: Param | None, most: int) -> tuple[int, int]:
+    """Up to `most` that Lance trains on, and those met on the way that it does not. Nulls are neither."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     path = ".".join(f"`{name}`" for name in column.split("."))
     few = {"batch_size": 1024, "batch_readahead": 1, "fragment_readahead": 1}
     scanner = dataset.scanner(columns={"v": path}, filter=f"{path} IS NOT NULL", **few)
-    found = 0
+    found = out = 0
     for batch in scanner.to_batches():
         values, width = batch.column(0).flatten(), getattr(batch.column(0).type, "list_size", None)
-        if not width or not pa.types.is_floating(values.type):
-            found += batch.num_rows
-        else:
-            wide = values.cast(pa.float32()) if pa.types.is_float16(values.type) else values
-            bad = pc.indices_nonzero(pc.invert(pc.fill_null(pc.is_finite(wide), False))).to_pylist()
-            found += batch.num_rows - len({i // width for i in bad})
+        bad = _unusable(values, width, metric) if width and pa.types.is_floating(values.type) else 0
+        found, out = found + batch.num_rows - bad, out + bad
         if found >= most:
-            return most
-    return found
+            break
+    return min(found, most), out
+
+
+def _unusable(values: Any, width: int, metric: Param | None) -> int:
+    """How many vectors Lance does not train on. It reckons l2 in float32, and cosine in the vector's own type: a number
+    whose square is infinite there is too large, and a vector is zero if the squares of all its numbers are."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    single = metric == "l2" or pa.types.is_float16(values.type)
+    numbers = values.cast(pa.float32(), safe=False) if single else values
+    squares = pc.multiply(numbers, numbers)
+    bad = pc.invert(pc.fill_null(pc.is_finite(squares if metric == "l2" else numbers), False))
+    out = pc.unique(pc.divide(pc.indices_nonzero(bad), width))
+    if metric != "cosine":
+        return len(out)
+    vectors = pa.array(range(len(values) // width), pa.uint64())
+    there = pc.unique(pc.divide(pc.indices_nonzero(pc.greater(squares, 0)), width))
+    return len(vectors.filter(pc.or_(pc.is_in(vectors, out), pc.invert(pc.is_in(vectors, there)))))
 
 
 def _described(details: Mapping[str, Any]) -> dict[str, Param]:
@@ -191,6 +252,7 @@ def load_record(text: str | None) -> dict[str, Recorded]:
                 str(e["type"]),
                 dict(e["params"]),
                 {str(segment): (int(rows), int(again)) for segment, rows, again in e.get("segments", ())},
+                LastBuild(*map(str, e["last"])) if "last" in e else None,
             )
             for name, e in entries.items()
         }
@@ -205,11 +267,13 @@ def dump_record(record: Record) -> str:
 
 def _entry(recorded: Recorded) -> dict[str, object]:
     segments = [[segment, *build] for segment, build in recorded.segments.items()]
+    last = recorded.last
     return {
         "column": recorded.column,
         "type": recorded.type,
         "params": dict(recorded.params),
         "segments": segments,
+        **({} if last is None else {"last": [last.segment, last.data, last.why]}),
     }
 
 
@@ -217,9 +281,11 @@ def recorded_in(dataset: Any) -> dict[str, Recorded]:
     return load_record(dataset.metadata.get(INDEXES_KEY))
 
 
-def with_build(record: Record, index: Index, segment: str, rows: int, again: int) -> dict[str, Recorded]:
+def with_build(
+    record: Record, index: Index, segment: str, rows: int, again: int, last: LastBuild | None = None
+) -> dict[str, Recorded]:
     """The record with one more build. Earlier builds of the same definition stay known."""
-    new = _recorded(index, {segment: (rows, again)})
+    new = replace(_recorded(index, {segment: (rows, again)}), last=last)
     old = record.get(index.name)
     if old is not None and old.same_definition(new):
         kept = [*old.segments.items()][-(MOST_SEGMENTS - 1) :]
@@ -264,7 +330,7 @@ def _recorded(index: Index, segments: Mapping[str, tuple[int, int]]) -> Recorded
     return Recorded(index.column, index.type, dict(index.params), segments)
 
 
-def build(dataset: Any, index: Index) -> Any:
+def build(dataset: Any, index: Index) -> tuple[Any, LastBuild | None]:
     """The files of a new index over all rows of this version, without a commit: its metadata, for `swap`. Built under
     a name of its own, because Lance refuses a name that is taken by an index on another column."""
     params: dict[str, Any] = dict(index.params)
@@ -272,21 +338,40 @@ def build(dataset: Any, index: Index) -> Any:
     if index.type in VECTOR_INDEXES and dataset.count_rows() == 0:
         params.setdefault(PARTITIONS, 1)  # lance wants a number when there is no data to derive one from
     name = f"{index.name}-{uuid.uuid4().hex}"
-    made = _built(dataset, index, name, {**params, "fragment_ids": fragments})
-    # The segment of a text index is in parts until it is merged, even when it is the only one.
-    return dataset.merge_existing_index_segments([made]) if index.type == "inverted" and fragments else made
+    made, why = _built(dataset, index, name, {**params, "fragment_ids": fragments})
+    if index.type == "inverted" and fragments:
+        # The segment of a text index is in parts until it is merged, even when it is the only one.
+        made = dataset.merge_existing_index_segments([made])
+    return made, LastBuild(str(made.uuid), _data_of(dataset), why) if fragments else None
 
 
-def _built(dataset: Any, index: Index, name: str, options: Mapping[str, Any]) -> Any:
-    """Where there is no vector to train on, the index comes without any row, as Lance itself does it while there are
-    too few for product quantization: a declared index is there, and the next plan says why it covers nothing."""
+def _built(dataset: Any, index: Index, name: str, options: Mapping[str, Any]) -> tuple[Any, str]:
+    """Where Lance cannot train it, the index comes without any row and with the reason, as Lance itself does it while
+    there are too few vectors for product quantization: a declared index is there, and the next plan says why it covers
+    nothing. One that covers rows stays instead."""
     try:
-        return dataset.create_index_uncommitted(index.column, index.type.upper(), name=name, **options)
-    except RuntimeError as error:
-        if index.type not in VECTOR_INDEXES or "cannot train" not in str(error):
+        return dataset.create_index_uncommitted(index.column, index.type.upper(), name=name, **options), ""
+    except (RuntimeError, ValueError) as error:
+        few = _TOO_FEW.search(str(error))
+        if few and 0 < int(few[2]) < int(few[1]):  # Lance itself takes fewer partitions only because of nulls.
+            return _built(dataset, index, name, {**options, PARTITIONS: int(few[2])})
+        why = next((told for sign, told in _UNTRAINABLE.items() if sign in str(error)), None)
+        if why is None or index.type not in VECTOR_INDEXES:
             raise
+        if _covers_rows(dataset, index):
+            raise CatalogError(Code.UNSUPPORTED, f"index {index.name} stays as it is: {why}") from error
         options = {PARTITIONS: 1, **options, "train": False}
-        return dataset.create_index_uncommitted(index.column, index.type.upper(), name=name, **options)
+        return dataset.create_index_uncommitted(index.column, index.type.upper(), name=name, **options), why
+
+
+def _covers_rows(dataset: Any, index: Index) -> bool:
+    """Is there an index of this name that answers the same queries, whatever its partitions?"""
+    for d in dataset.describe_indices():
+        if d.name == index.name and d.num_rows_indexed:
+            metric = _described(d.details or {}).get("metric")
+            same = str(index.params.get("metric", metric)).lower() == str(metric)
+            return same and [*d.field_names] == [index.column] and str(d.index_type).lower() == index.type
+    return False
 
 
 def swap(dataset: Any, name: str, made: Any, properties: Mapping[str, str], storage: Mapping[str, str] | None) -> Any:

@@ -285,9 +285,9 @@ def put_index(dataset: Any, datasets: Datasets, uri: str, index: Index, context:
     known_type(index)
     if built_only_over_rows(dataset, index):
         return _put_over_nothing(dataset, datasets, uri, index)
-    made = build(dataset, index)
+    made, last = build(dataset, index)
     latest = datasets.open(uri)
-    record = with_build(recorded_in(latest), index, str(made.uuid), dataset.count_rows(), again)
+    record = with_build(recorded_in(latest), index, str(made.uuid), dataset.count_rows(), again, last)
     _commit(latest, datasets, context, notes={INDEXES_KEY: dump_record(record)})
     may_write()
     return swap(dataset, index.name, made, _properties(context), datasets.storage_options)

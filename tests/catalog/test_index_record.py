@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,8 @@ from reconciler.catalog.base import WriteContext
 from reconciler.catalog.lance_dataset import Datasets
 from reconciler.catalog.lance_index import INDEXES_KEY, Recorded, load_record
 from reconciler.catalog.lance_write import DatasetChange, apply_to_dataset
-from reconciler.model.change import CreateIndex, DropIndex, ReplaceIndex
+from reconciler.core.diff_index import index_differences
+from reconciler.model.change import CreateIndex, DropIndex, RefreshIndex, ReplaceIndex
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.state import Index
 
@@ -218,11 +221,14 @@ def test_a_record_of_an_earlier_version_is_of_no_build(uri: str) -> None:
     assert not found.record.current
 
 
+NEEDS = "Lance needs a vector to train ivf_flat, and the table has none"
+
+
 @pytest.mark.parametrize(
     ("values", "why"),
     [
-        ([[np.nan] * 4] * 5, "Lance needs a vector to train ivf_flat, and the table has none"),
-        ([None] * 5, "Lance needs a vector to train ivf_flat, and the table has none"),
+        ([[np.nan] * 4] * 5, f"{NEEDS} that has only numbers whose squares float32 can hold"),
+        ([None] * 5, NEEDS),
         ([[1.0] * 4, *[None] * 4], None),
     ],
 )
@@ -238,3 +244,125 @@ def test_why_a_vector_index_covers_nothing(tmp_path: Path, values: Any, why: str
     )
     index = live(place)["i"]
     assert (index.rows, index.indexed_rows, index.untrained) == (5, 0, why)
+
+
+def empty_index(folder: Path, values: Any, kind: Any, index: Index) -> str:
+    """Of a table whose index was made before its rows."""
+    schema = pa.schema([("id", pa.int64()), ("v", pa.list_(kind, 4))])
+    uri = str(folder / "t.lance")
+    lance.write_dataset(schema.empty_table(), uri)
+    write(uri, CreateIndex(T, index))
+    add(uri, values)
+    return uri
+
+
+def add(uri: str, values: Any, mode: str = "append") -> None:
+    schema = lance.dataset(uri).schema
+    vectors = pa.array(values, pa.list_(pa.float64(), 4)).cast(schema.field("v").type, safe=False)
+    lance.write_dataset(pa.table([pa.array(range(len(values)), pa.int64()), vectors], schema=schema), uri, mode=mode)
+
+
+def vector_index(metric: str, type_: str = "ivf_flat", **params: Any) -> Index:
+    return Index("i", "v", type_, {"num_partitions": 2, "metric": metric, **params})
+
+
+ZERO, ONE, BIG = [0.0] * 4, [0.0, 1.0, 0.0, 2.0], [1e300] * 4
+PQ = {"type_": "ivf_pq", "num_sub_vectors": 2}
+F32, F64 = pa.float32(), pa.float64()
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "index", "why"),
+    [
+        ([ZERO] * 5, F32, vector_index("cosine"), "the table has none that has only numbers and is not zero"),
+        ([ZERO] * 5, pa.float16(), vector_index("cosine"), "the table has none that has"),
+        ([[1e-30] * 4] * 5, F32, vector_index("cosine"), "the table has none that has"),
+        ([ZERO] * 5, F32, vector_index("cosine", "ivf_hnsw_sq"), "the table has none that has"),
+        ([ONE] * 200 + [ZERO] * 100, F32, vector_index("cosine", **PQ), "Lance needs 256 .* only 200 that has"),
+        ([BIG] * 5, F64, vector_index("l2"), "the table has none that has only numbers whose squares float32 can hold"),
+        ([[1e30] * 4] * 5, F64, vector_index("l2"), "the table has none that has"),
+        ([[1e20] * 4] * 5, F32, vector_index("l2"), "the table has none that has"),
+        ([ONE, *[ZERO] * 4], F32, vector_index("cosine"), None),
+        ([[1e-30] * 4] * 5, F64, vector_index("cosine"), None),
+        ([ZERO] * 5, F32, vector_index("l2"), None),
+        ([ZERO] * 5, F32, vector_index("dot"), None),
+        ([BIG] * 5, F64, vector_index("cosine"), None),
+        ([BIG] * 5, F64, vector_index("dot"), None),
+    ],
+)
+def test_which_vectors_lance_trains_on(tmp_path: Path, values: Any, kind: Any, index: Index, why: str | None) -> None:
+    """Whether the next plan has a step, and that a build of its own, in a table that has rows, does not fail."""
+    uri = empty_index(tmp_path, values, kind, index)
+    told = live(uri)["i"].untrained
+    assert told is None if why is None else re.search(why, str(told))
+    write(uri, RefreshIndex(T, index, "0", None))
+    done = live(uri)["i"]
+    assert done.indexed_rows == len(values) or done.untrained is not None, "the next plan would have the same step"
+    write(uri, DropIndex(T, "i"))
+    write(uri, CreateIndex(T, index))
+    again = live(uri)["i"]
+    assert (again.indexed_rows, again.untrained) == (done.indexed_rows, done.untrained)
+
+
+def test_fewer_vectors_than_partitions_that_are_no_nulls(tmp_path: Path) -> None:
+    """Lance itself builds fewer partitions only where the others are null."""
+    for metric, other in (("cosine", ZERO), ("l2", [np.nan] * 4)):
+        index = vector_index(metric)
+        (folder := tmp_path / metric).mkdir()
+        uri = empty_index(folder, [ONE, *[other] * 20], F32, index)
+        write(uri, RefreshIndex(T, index, "0", None))
+        found = live(uri)["i"]
+        assert (found.indexed_rows, found.params["num_partitions"]) == (21, 1)
+        assert not index_differences(index, found)
+
+
+@pytest.fixture
+def too_large(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Lance fails on a vector that is too far from every partition. With a few rows, chance decides whether it is."""
+    make = lance.LanceDataset.create_index_uncommitted
+
+    def fail(self: Any, *where: Any, **how: Any) -> Any:
+        if how.get("train", True) and self.count_rows("id < 0"):
+            raise ValueError("Invalid user input: null partition ID at batch 0 row 7")
+        return make(self, *where, **how)
+
+    monkeypatch.setattr(lance.LanceDataset, "create_index_uncommitted", fail)
+
+
+@pytest.mark.usefixtures("too_large")
+def test_a_build_that_took_in_no_row_is_not_repeated_over_the_same_rows(tmp_path: Path) -> None:
+    index = vector_index("l2")
+    uri = empty_index(tmp_path, [ONE] * 3, F64, index)
+    lance.dataset(uri).update({"id": "-1"}, where="id = 2")
+    assert live(uri)["i"].untrained is None, "vectors that count are enough to try"
+    write(uri, RefreshIndex(T, index, "0", None))
+    assert "whose squares float32 does not hold" in str(live(uri)["i"].untrained)
+    lance.dataset(uri).update_config({"a": "b"})
+    assert live(uri)["i"].untrained is not None
+    lance.dataset(uri).update({"id": "2"}, where="id = -1")
+    assert live(uri)["i"].untrained is None, "as many rows, and others"
+    write(uri, RefreshIndex(T, index, "0", None))
+    assert live(uri)["i"].indexed_rows == 3
+
+
+def test_a_cut_before_the_swap_is_no_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = vector_index("l2")
+    uri = empty_index(tmp_path, [ONE, ONE], F64, index)
+    with monkeypatch.context() as m:
+        m.setattr(lance_write, "swap", lambda *_: sys.exit())
+        with pytest.raises(SystemExit):
+            write(uri, RefreshIndex(T, index, "0", None))
+    assert live(uri)["i"].untrained is None
+
+
+@pytest.mark.usefixtures("too_large")
+def test_an_index_that_covers_rows_is_not_lost_to_a_build_that_covers_none(tmp_path: Path) -> None:
+    index = vector_index("l2")
+    uri = empty_index(tmp_path, [ONE] * 20, F64, index)
+    write(uri, RefreshIndex(T, index, "0", None))
+    add(uri, [ONE])
+    lance.dataset(uri).update({"id": "-1"}, where="id = 2")
+    for change in (RefreshIndex(T, index, "0", None), ReplaceIndex(T, vector_index("l2", num_partitions=1))):
+        with pytest.raises(CatalogError, match="index i stays as it is: a vector has numbers whose squares float32"):
+            write(uri, change)
+    assert live(uri)["i"].indexed_rows == 19, "all that are left of those that it had"

@@ -138,6 +138,19 @@ def test_too_few_vectors_to_train(stored: Lake, index: Doc, vectors: bool, why: 
     assert unindexed(stored) == {"v_idx": 0}
 
 
+def test_vectors_that_are_not_embedded_yet(stored: Lake) -> None:
+    """Zeros have no direction: with cosine Lance leaves the index empty, as often as it is built."""
+    wanted = docs(stored, EVERY[4])
+    stored.reach(wanted)
+    stored.outsider.append(stored.t("t"), [{**row, "v": [0.0] * 8} for row in rows(40)])
+    plan = stored.plan(wanted)
+    assert plan.steps == ()
+    assert "the table has none that has only numbers and is not zero" in noted(plan)[0].advice
+    stored.outsider.append(stored.t("t"), rows(3, 40))
+    stored.reach(wanted)
+    assert unindexed(stored) == {"v_idx": 0}
+
+
 def test_a_table_of_somebody_else_is_shown_and_left_alone(stored: Lake) -> None:
     import pyarrow as pa
 
