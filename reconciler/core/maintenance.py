@@ -100,7 +100,7 @@ def _indexes(want: Maintenance, facts: Facts, compacts: bool) -> Decision:
         past = [name for name in over if _exceeds(want.refresh, facts, name)]
         told = listing([f"{name} lacks {plural(facts.unindexed[name], 'row')}" for name in past])
         parts = [f"{told}, {limit}"] if past else []
-        parts += [_other_reason(name, facts) for name in over if name not in past]
+        parts += [reason for name in over if name not in past and (reason := _other_reason(name, facts))]
         parts += [f"{name} is built anew: {facts.rebuild[name]}" for name in over if name in facts.rebuild]
         return Decision(INDEXES, True, "; ".join(parts), before)
     most = max(facts.unindexed.values())
@@ -114,13 +114,16 @@ def _exceeds(want: Indexes, facts: Facts, name: str) -> bool:
 
 
 def _other_reason(name: str, facts: Facts) -> str:
+    """Of one that is not past its limit; empty where the reason to build it anew says all."""
     lacks = facts.unindexed[name]
-    return f"{name} covers none of {plural(lacks, 'row')}" if lacks else f"{name} loses rows by the compaction"
+    if lacks == facts.rows:
+        return f"{name} covers none of {plural(lacks, 'row')}"
+    return "" if name in facts.differing else f"{name} loses rows by the compaction"
 
 
 def due_indexes(want: Maintenance, facts: Facts, compacts: bool) -> list[str]:
-    """Those that lack more than their limit, those that cover no row, and, with a compaction, those that lose rows by
-    it. Not those that Lance cannot train."""
+    """Those that lack more than their limit, those that cover no row, those that are not as declared, and, with a
+    compaction, those that lose rows by it. Not those that Lance cannot train."""
     refresh = want.refresh
     if refresh is None:
         return []
@@ -129,7 +132,12 @@ def due_indexes(want: Maintenance, facts: Facts, compacts: bool) -> list[str]:
         for name, lacks in facts.unindexed.items()
         if (refresh.only is None or name in refresh.only)
         and name not in facts.untrained
-        and (_exceeds(refresh, facts, name) or 0 < lacks == facts.rows or (compacts and name in facts.forgetful))
+        and (
+            _exceeds(refresh, facts, name)
+            or 0 < lacks == facts.rows
+            or (name in facts.differing and facts.rows > 0)
+            or (compacts and name in facts.forgetful)
+        )
     )
 
 

@@ -105,6 +105,8 @@ class Facts:
     """Indexes that Lance cannot train on the rows that are there."""
     rebuild: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), hash=False)
     """Declared vector indexes that do not just take in rows, by name: why they are built anew."""
+    differing: frozenset[str] = frozenset()
+    """Declared indexes that have other parameters than declared: built anew also when they lack no row."""
 
     @property
     def rows(self) -> int:

@@ -16,6 +16,7 @@ from reconciler.catalog.lance_errors import translated
 from reconciler.catalog.lance_remains import dataset_inside
 from reconciler.catalog.lance_write import carry_over_builds, record_builds
 from reconciler.catalog.storage import open_storage
+from reconciler.core.diff_index import index_differences
 from reconciler.core.maintenance import decide, due_indexes, due_tags, due_versions, expired_tags, why_rebuild
 from reconciler.core.text import speed
 from reconciler.model.errors import CatalogError
@@ -106,6 +107,7 @@ def _assessed(subject: Subject) -> Assessed | str:
         groups=tuple(tuple(g) for g in found.get("groups", ())),
         unindexed=found.get("unindexed", {}),
         rebuild=_rebuild(subject, found.get("segments", {})),
+        differing=frozenset(n for n, pair in subject.builds.items() if index_differences(*pair)),
         forgetful=frozenset(found.get("forgetful", ())),
         untrained=subject.untrained & found.get("unindexed", {}).keys(),
         versions=tuple(found.get("versions", ())),

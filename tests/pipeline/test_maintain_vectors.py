@@ -122,6 +122,18 @@ def test_what_somebody_retrained_is_as_declared_afterwards(tmp_path: Path) -> No
     assert planned(tmp_path)[0] == 0, planned(tmp_path)[1]
 
 
+@pytest.mark.parametrize("more", [0, 5])
+def test_an_index_that_lacks_no_row_is_as_declared_afterwards(tmp_path: Path, more: int) -> None:
+    filled(tmp_path, num_partitions=16)
+    given = {"name": "v_idx", "num_partitions": 12, "replace": True}
+    lance.dataset(str(path(tmp_path))).create_index("v", "IVF_FLAT", **given)
+    append(tmp_path, more)
+    assert maintained(tmp_path)["reason"] == "v_idx is built anew: num_partitions 12 -> 16"
+    assert partitions(tmp_path) == 16
+    assert planned(tmp_path)[0] == 0, planned(tmp_path)[1]
+    assert maintained(tmp_path)["decision"] == "skip"
+
+
 def test_an_adjusted_index_stays_one_through_compaction(tmp_path: Path) -> None:
     """Rows without a vector hide why Lance built fewer: our record knows, and goes along with the segments."""
     write(tmp_path, catalog(), table("t", schema=SCHEMA))
