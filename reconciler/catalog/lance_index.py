@@ -71,6 +71,12 @@ class Recorded:
     params: Mapping[str, Param]
     segments: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     last: LastBuild | None = None
+    earlier: tuple[str, ...] = ()
+    """The segments of definitions before this one: one of them is live until the new index is swapped in."""
+
+    def is_of(self, live: Iterable[str]) -> bool:
+        """Did we build any of these segments?"""
+        return any(segment in self.segments or segment in self.earlier for segment in live)
 
     def built(self, live: Container[str]) -> tuple[int, int] | None:
         """Of the build that is live; None when somebody else's is."""
@@ -102,12 +108,13 @@ def read_indexes(dataset: Any, descriptions: Iterable[Any], record: Record, rows
             else:
                 params[PARTITIONS] = partitions
         column = ".".join(description.field_names[:1])
-        built = _record_of(record.get(name), kind, {str(s.uuid) for s in description.segments})
-        index = Index(name, column, kind, params, unread, built, rows, covered)
+        known, segments = record.get(name), {str(s.uuid) for s in description.segments}
+        built = _record_of(known, kind, segments)
+        external = known is None or not (known.is_of(segments) or (known.column, known.type) == (column, kind))
+        index = Index(name, column, kind, params, unread, built, rows, covered, external=external)
         if rows and not covered:
             why = _untrained(dataset, index) if kind in VECTOR_INDEXES else None
-            segments = {str(s.uuid) for s in description.segments}
-            index = replace(index, untrained=why or _in_vain(dataset, record.get(name), segments))
+            index = replace(index, untrained=why or _in_vain(dataset, known, segments))
         found.append(index)
     return tuple(sorted(found, key=lambda index: index.name))
 
@@ -253,6 +260,7 @@ def load_record(text: str | None) -> dict[str, Recorded]:
                 dict(e["params"]),
                 {str(segment): (int(rows), int(again)) for segment, rows, again in e.get("segments", ())},
                 LastBuild(*map(str, e["last"])) if "last" in e else None,
+                tuple(map(str, e.get("earlier", ()))),
             )
             for name, e in entries.items()
         }
@@ -274,6 +282,7 @@ def _entry(recorded: Recorded) -> dict[str, object]:
         "params": dict(recorded.params),
         "segments": segments,
         **({} if last is None else {"last": [last.segment, last.data, last.why]}),
+        **({"earlier": [*recorded.earlier]} if recorded.earlier else {}),
     }
 
 
@@ -289,7 +298,9 @@ def with_build(
     old = record.get(index.name)
     if old is not None and old.same_definition(new):
         kept = [*old.segments.items()][-(MOST_SEGMENTS - 1) :]
-        new = replace(new, segments={**dict(kept), **new.segments})
+        new = replace(new, segments={**dict(kept), **new.segments}, earlier=old.earlier)
+    elif old is not None:
+        new = replace(new, earlier=(*old.earlier, *old.segments)[-MOST_SEGMENTS:])
     return {**record, index.name: new}
 
 

@@ -284,7 +284,10 @@ def put_index(dataset: Any, datasets: Datasets, uri: str, index: Index, context:
     first: it names a segment that is not live yet, so it says nothing until the swap."""
     known_type(index)
     if built_only_over_rows(dataset, index):
-        return _put_over_nothing(dataset, datasets, uri, index)
+        dataset = _put_over_nothing(dataset, datasets, uri, index)
+        segments = [str(s.uuid) for d in dataset.describe_indices() if d.name == index.name for s in d.segments]
+        record = with_build(recorded_in(dataset), index, segments[0], 0, again)
+        return _commit(dataset, datasets, context, notes={INDEXES_KEY: dump_record(record)})
     made, last = build(dataset, index)
     latest = datasets.open(uri)
     record = with_build(recorded_in(latest), index, str(made.uuid), dataset.count_rows(), again, last)

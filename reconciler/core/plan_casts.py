@@ -130,7 +130,7 @@ class Casts:
         before the step could run."""
         d = self.d
         declared = self._declared()
-        foreign = [i.name for i in lost if i.name not in declared]
+        foreign = [i.name for i in lost if i.name not in declared or _is_another(declared[i.name], i)]
         if d.block is None and d.may(change, word):
             if problem := self._misfits(checks):
                 d.refuse(change, risk, Block(VALUES, f"{problem}; {reason}"), before)
@@ -185,6 +185,11 @@ class Casts:
         if not partly:
             return ""
         return f"; plan read {partly[0].rows:,} rows, and they fit: apply reads all of them before it commits"
+
+
+def _is_another(declared: Index, live: Index) -> bool:
+    """Somebody else's, under the declared name."""
+    return live.external and (declared.column, declared.type) != (live.column, live.type)
 
 
 def _said(check: ValueCheck, finding: ValueFinding) -> str:

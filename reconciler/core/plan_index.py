@@ -70,7 +70,7 @@ def replace_indexes(d: Drafter, want: DesiredTable, managed: bool) -> None:
         before: Json = {**index_json(live), **({} if live.rows is None else {"rows": live.rows})}
         if (block := _no_fit(d, want, index)) is not None:
             d.refuse(change, "safe", replace(block, reason=f"{block.reason}; {reason}"), before)
-        elif not managed and (index.column, index.type) != (live.column, live.type):
+        elif (live.external or not managed) and (index.column, index.type) != (live.column, live.type):
             d.propose(change, "destructive", f"{reason}; we did not make it", before, "drop_index")
         else:
             d.propose(change, "safe", reason, before)
@@ -84,12 +84,15 @@ def replacing(ident: Ident, index: Index, live: Index) -> ReplaceIndex:
 
 
 def drop_indexes(d: Drafter, want: DesiredTable) -> None:
-    """Drops those that we made and the manifest lost. An index that somebody else made and nobody declares stays."""
+    """Drops those that we made and the manifest lost. An index that somebody else made and nobody declares stays, also
+    under a name that was ours."""
     wanted = by_name(wanted_indexes(want))
     left_alone = entries_left_to_others(want.ignore_differences)
     ours = parse_applied(d.dataset.applied).indexes
     for live in sorted(d.dataset.indexes, key=lambda i: i.name):
-        if live.name not in wanted and live.name in ours and not left_alone(f"index:{live.name}"):
+        if live.name in wanted or live.name not in ours or live.external:
+            continue
+        if not left_alone(f"index:{live.name}"):
             d.propose(
                 DropIndex(want.ident, live.name),
                 "destructive",

@@ -131,6 +131,7 @@ def index_from(value: Mapping[str, Any]) -> Index:
         value.get("rows"),
         value.get("indexed_rows"),
         value.get("untrained"),
+        value.get("external", False),
     )
 
 

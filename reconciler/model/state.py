@@ -93,6 +93,9 @@ class Index:
     """Live only: the rows that the index covers; None in a simulation too, where nobody knows yet."""
     untrained: str | None = field(default=None, compare=False)
     """Live only: why Lance cannot train it on the rows that are there, so that it covers none of them."""
+    external: bool = field(default=False, compare=False)
+    """Live only: we built none of its segments, and what we last built under this name had another column or type, or
+    there is no such build. Segments alone prove nothing: Lance gives an index others when it takes in rows."""
 
 
 def default_index_name(column: str) -> str:

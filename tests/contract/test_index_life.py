@@ -96,6 +96,28 @@ def test_an_index_of_somebody_else_is_not_lost_without_the_word(filled: Lake) ->
     assert [(d.name, d.field_names) for d in opened(filled).describe_indices()] == [("v_idx", ["w"])]
 
 
+def test_an_index_of_somebody_else_under_a_name_of_ours_is_not_lost_without_the_word(filled: Lake) -> None:
+    """Ours was dropped and another one took its name, which is still in our record. One that Lance has merged since has
+    no segment that we built, and is ours."""
+    named: Doc = {"column": "id", "type": "btree", "name": "ix"}
+    filled.reach(docs(filled, named))
+    filled.outsider.append(filled.t("t"), [row(n) for n in range(300, 320)])
+    opened(filled).optimize.optimize_indices(num_indices_to_merge=1, index_names=["ix"])
+    other = {**named, "type": "zonemap"}
+    assert [(s.action, s.verdict) for s in filled.plan(docs(filled, other)).steps] == [("replace_index", "allowed")]
+    opened(filled).drop_index("ix")
+    opened(filled).create_scalar_index("id", "BITMAP", name="ix")
+    plan = filled.plan(docs(filled, named))
+    assert held_back(plan) == [("replace_index", filled.t("t"), "blocked", "allow:drop_index")]
+    assert filled.plan(docs(filled, allow=["drop_index"])).steps == (), "nobody declares it: it stays"
+    narrower = table(filled.t("t"), {**COLUMNS, "id": "int32"}, indexes=[named], allow=["narrow_type"])
+    cast = filled.plan([*filled.home(), narrower]).steps[0]
+    assert (cast.action, cast.blocked_by) == ("alter_columns", "allow:drop_index"), "it would go with the old column"
+    filled.reach(docs(filled, named, allow=["drop_index"]))
+    assert [(d.name, d.index_type) for d in opened(filled).describe_indices()] == [("ix", "BTree")]
+    filled.reach(docs(filled, other))  # It is ours again.
+
+
 @pytest.mark.parametrize(
     "second",
     [flat(4), flat(2, "w", name="v_idx"), {"column": "id", "type": "bitmap", "name": "v_idx"}],
