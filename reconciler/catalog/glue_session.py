@@ -7,6 +7,7 @@ what it would send goes out by our own transport, because botocore reads an answ
 from __future__ import annotations
 
 import logging
+import os
 import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -33,7 +34,11 @@ from reconciler.model.public_url import public_url
 DEFAULT_SESSION_NAME = "lance-reconciler"
 _DEFAULT_LIFE = 3600
 _SHORTEST_LIFE = 901
-"""botocore renews fifteen minutes before the end: a shorter life would take on the role anew for every request."""
+_RENEWED = {"_advisory_refresh_timeout": (4, 15 * 60), "_mandatory_refresh_timeout": (8, 10 * 60)}
+"""A role is renewed in the last quarter of its life, and calls wait for that in the last eighth; never earlier than
+botocore would (15 and 10 minutes before the end). Those alone would renew a role of 15 minutes for every request."""
+_REGION = ("AWS_REGION", "AWS_DEFAULT_REGION")
+"""The order of AWS's SDKs. botocore knows the second only."""
 MAX_RETRIES = 3
 _CONNECT_SECONDS = 10
 _READ_SECONDS = 60
@@ -211,7 +216,8 @@ def _descriptions() -> Any:
 def _new_session() -> Any:
     from botocore.session import Session
 
-    session = Session()
+    named = [name for name in _REGION if os.environ.get(name)]  # One that is set to nothing is not set.
+    session = Session(session_vars={"region": ("region", named, None, None)})
     session.register_component("data_loader", _descriptions())
     logging.getLogger("botocore.credentials").setLevel(logging.CRITICAL)  # A traceback of what we report anyway.
     return session
@@ -267,8 +273,11 @@ def _with_role(source: Any, role: str, options: Mapping[str, str], now: Callable
         }
 
     clock = {"time_fetcher": now} if now is not None else {}
+    credentials = DeferredRefreshableCredentials(refresh_using=take_on, method="sts-assume-role", **clock)
+    for name, (part, longest) in _RENEWED.items():
+        setattr(credentials, name, min(life // part, longest))
     target = _new_session()
-    target._credentials = DeferredRefreshableCredentials(refresh_using=take_on, method="sts-assume-role", **clock)
+    target._credentials = credentials
     return target
 
 

@@ -86,11 +86,11 @@ def _strange(table: Mapping[str, Any]) -> str | None:
     if table.get("FederatedTable"):
         return "a federated table: it belongs to another catalog and is left alone"
     format_ = (table.get("Parameters") or {}).get(TABLE_TYPE) or ""
-    type_ = table.get("TableType") or EXTERNAL
+    type_ = table.get("TableType")
     if format_.lower() != LANCE:
-        return f"not a Lance table ({format_ or type_})"
-    if type_.upper() != EXTERNAL:
-        return f"not an external table ({type_})"
+        return f"not a Lance table ({format_ or type_ or 'no table_type'})"
+    if type_ != EXTERNAL:
+        return f"not a Lance table: its TableType is {type_ or 'not set'}; Glue's Lance tables have {EXTERNAL}, set that"
     return None
 
 

@@ -62,11 +62,26 @@ def test_what_is_not_ours_to_use_is_counted_and_left_alone(account: Account) -> 
     seen = scanned(account.connect())
     usable = {i[-1] for (k, i), finding in seen.items() if k == "Table" and isinstance(finding, Present)}
     broken = {i[-1] for (k, i), finding in seen.items() if isinstance(finding, Unreadable)}
-    assert usable == {"lance", "upper", "untyped"}
-    assert broken == {"link", "view", "governed", "iceberg", "linked", "federated", "nowhere", "bare"}
+    assert usable == {"lance", "upper"}
+    assert broken == {"link", "view", "governed", "iceberg", "linked", "federated", "nowhere", "bare", "untyped"}
     assert len(account.connect().children(("db",))) == 10
     for name in ("view", "linked", "iceberg"):
         assert isinstance(found(account.connect(), "Table", ("db", name)), Unreadable)
+
+
+@pytest.mark.parametrize("type_", [None, "", "MANAGED_TABLE", "GOVERNED", "external_table"])
+def test_only_an_external_table_is_a_lance_table(account: Account, type_: str | None) -> None:
+    account.make_database()
+    table = account.make_table("other", **({"TableType": type_} if type_ is not None else {}))
+    if type_ is None:
+        account.glue.delete_table(CatalogId=account.id, DatabaseName="db", Name="other")
+        del table["TableType"]
+        account.glue.create_table(CatalogId=account.id, DatabaseName="db", TableInput=table)
+    one = found(account.connect(), "Table", ("db", "other"))
+    assert isinstance(one, Unreadable)
+    assert one.foreign
+    assert "EXTERNAL_TABLE" in one.message
+    assert scanned(account.connect())["Table", ("db", "other")] == one
 
 
 def test_a_page_that_fails_leaves_a_gap_in_its_database_only(account: Account) -> None:

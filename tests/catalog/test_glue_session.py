@@ -78,6 +78,34 @@ def test_the_default_chain(account: Account, environment: pytest.MonkeyPatch, tm
     assert used(account) == "AKIAFILE us-west-2"
 
 
+def test_where_the_region_comes_from(account: Account, environment: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """In the order of AWS's SDKs: the option, AWS_REGION, AWS_DEFAULT_REGION, the profile."""
+    keys = {"access_key_id": "AKIAFIXED", "secret_access_key": "s"}
+
+    def region(**more: str) -> str:
+        scanned(connect(bare(account, **keys, **more)))
+        return used(account).split()[1]
+
+    config = tmp_path / "config"
+    config.write_text("[default]\nregion = eu-west-1\n[profile other]\nregion = eu-west-2\n")
+    environment.setenv("AWS_CONFIG_FILE", str(config))
+    assert region() == "eu-west-1"
+    environment.setenv("AWS_PROFILE", "other")
+    assert region() == "eu-west-2"
+    environment.setenv("AWS_DEFAULT_REGION", "us-west-1")
+    assert region() == "us-west-1"
+    environment.setenv("AWS_REGION", "us-west-2")
+    assert region() == "us-west-2"
+    assert region(region="ap-south-1") == "ap-south-1"
+    environment.setenv("AWS_REGION", "")
+    assert region() == "us-west-1"
+    environment.setenv("AWS_REGION", "us-west-2")
+    for name in ("AWS_DEFAULT_REGION", "AWS_PROFILE"):
+        environment.delenv(name)
+    config.unlink()
+    assert region() == "us-west-2"
+
+
 def test_a_session_token_is_sent(account: Account) -> None:
     with Proxy(account.server.endpoint) as proxy:
         keys = {"access_key_id": "ASIATEMP", "secret_access_key": "s", "session_token": "token-canary"}
@@ -137,6 +165,34 @@ def test_a_role_is_taken_on_again_before_it_ends(account: Account, sts: Proxy) -
     client.get_databases()
     assert len(asked(sts)) == 2
     assert used(account) != first
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("life", "kept"), [(901, 670), (1800, 1340), (7200, 6290)])
+def test_a_short_role_is_not_taken_on_for_every_call(account: Account, sts: Proxy, life: int, kept: int) -> None:
+    """Renewed in the last quarter of its life, fifteen minutes before the end at the earliest."""
+    start = datetime.now(UTC)
+    clock = [start]
+    keys = {"access_key_id": "AKIASOURCE", "secret_access_key": "s", "region": "us-east-1"}
+    options = bare(account, assume_role_arn=ROLE, assume_role_timeout_sec=str(life), **keys)
+    client, _ = make_client(options, 4, lambda: clock[0])
+    for second in (0, 1, 5, 10, kept):
+        clock[0] = start + timedelta(seconds=second)
+        client.get_databases()
+    assert len(asked(sts)) == 1
+    clock[0] = start + timedelta(seconds=life - 60)
+    client.get_databases()
+    assert len(asked(sts)) == 2
+
+
+@pytest.mark.slow
+def test_the_region_of_the_environment_is_that_of_a_role_too(
+    account: Account, sts: Proxy, environment: pytest.MonkeyPatch
+) -> None:
+    environment.setenv("AWS_REGION", "eu-north-1")
+    scanned(connect(bare(account, access_key_id="AKIASOURCE", secret_access_key="s", assume_role_arn=ROLE)))
+    assert "/eu-north-1/sts/" in sts.seen[0].headers["authorization"]
+    assert used(account).split()[1] == "eu-north-1"
 
 
 @pytest.mark.slow

@@ -108,12 +108,14 @@ def test_an_update_of_a_table_keeps_every_field_of_others(account: Account) -> N
     assert [(a["VersionId"], a["SkipArchive"]) for a in sent] == [("1", True), ("2", True)]
 
 
-def test_a_table_without_a_table_type_stays_without(account: Account) -> None:
+def test_a_table_without_a_table_type_is_not_changed(account: Account) -> None:
     account.make_database()
     account.make_table(TableType="")
-    apply(account.connect(), c.AdoptTable(T, OURS))
-    assert account.table()["TableType"] == ""
-    assert account.table()["Parameters"]["reconciler.owner"] == "team-a"
+    before = account.table()
+    for change in (c.AdoptTable(T, OURS), c.DeregisterTable(T), c.SyncColumns(T, COLUMNS)):
+        with pytest.raises(CatalogError, match="EXTERNAL_TABLE"):
+            apply(account.connect(), change)
+    assert account.table() == before
 
 
 def test_an_update_of_a_database_keeps_every_field_of_others(account: Account) -> None:
@@ -139,7 +141,7 @@ def test_a_table_that_changed_since_it_was_read_is_not_written(account: Account)
     def another() -> None:
         account.glue.update_table(CatalogId=account.id, DatabaseName="db", TableInput={**made, "Owner": "quicker"})
 
-    made = {k: v for k, v in account.table().items() if k in ("Name", "Parameters", "StorageDescriptor")}
+    made = {k: account.table()[k] for k in ("Name", "Parameters", "StorageDescriptor", "TableType")}
     account.server.before("UpdateTable", another)
     change = c.UpdateTable(T, {"a": "1"}, (), OURS)
     assert code_of(account.connect(), change) is Code.CONCURRENT_MODIFICATION
