@@ -6,7 +6,8 @@ Catalog on it: our marks, the datasets at the locations, what is declared only, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -27,6 +28,7 @@ class NamespaceEntry:
     container: bool = False
     """It can hold, it cannot be changed: see `NamespaceState`, also for `lasting`."""
     lasting: str | None = None
+    level: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,18 @@ class OtherEntry:
 
 
 Listed = NamespaceEntry | TableEntry | BrokenEntry | OtherEntry | Gap | Unsupported
+
+
+class Levelled(ABC):
+    """A store whose namespaces are of two kinds (`Capabilities.levels`)."""
+
+    @abstractmethod
+    def create_upper(self, ident: Ident, properties: Mapping[str, str]) -> None:
+        """As `create_namespace`, one that holds namespaces."""
+
+    @abstractmethod
+    def look_for(self, upper: Collection[Ident]) -> None:
+        """These are to be of the upper level: from now on they are looked for there too."""
 
 
 class EntryStore(Protocol):

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from reconciler.catalog.base import DataPlace, Leased, LeaseRecords, NotRead, WriteContext, Written
-from reconciler.catalog.entries import BrokenEntry, EntryStore, Listed, NamespaceEntry, OtherEntry, TableEntry
+from reconciler.catalog.entries import BrokenEntry, EntryStore, Levelled, Listed, NamespaceEntry, OtherEntry, TableEntry
 from reconciler.catalog.lance_dataset import Datasets
 from reconciler.catalog.lance_errors import translated
 from reconciler.catalog.locations import (
@@ -87,6 +87,7 @@ class EntryCatalog(Leased):
 
     def scan(self, scope: Scope) -> Iterator[Observation | Gap | Occupied | Unsupported]:
         """Streams: entries that need no dataset come as they are listed, the others as their datasets are read."""
+        self._look_for(scope)
         missing = set(scope.detail)
         around = Surroundings(self._options)
         waiting: list[tuple[Ident, Future[Finding]]] = []
@@ -106,6 +107,10 @@ class EntryCatalog(Leased):
                 waiting.append((ident, pool.submit(self._lost, ident, scope, around)))
             yield from _settled(waiting)
 
+    def _look_for(self, scope: Scope) -> None:
+        if scope.catalogs and isinstance(self.store, Levelled):
+            self.store.look_for(scope.catalogs)
+
     def _seen(self, listed: Listed) -> Observation | Gap | Occupied | Unsupported:
         match listed:
             case NamespaceEntry():
@@ -120,6 +125,7 @@ class EntryCatalog(Leased):
                 return listed
 
     def read(self, keys: Sequence[tuple[Kind, Ident]], scope: Scope) -> Iterator[Observation]:
+        self._look_for(scope)
         with translated(f"read {self.store.where}"):
             if len(keys) == 1:
                 yield Observation(*keys[0], self._find(keys[0], scope))
@@ -254,15 +260,15 @@ class EntryCatalog(Leased):
         store = self.store
         match change:
             case c.CreateNamespace():
-                store.create_namespace(change.ident, join(change.properties, change.marks, store.property_limit))
+                self._create_namespace(change)
             case c.UpdateNamespace():
-                self._update_namespace(change.ident, change.set, change.unset, change.marks)
+                self._update_namespace(self._same_level(change), change.set, change.unset, change.marks)
             case c.AdoptNamespace():
-                self._update_namespace(change.ident, {}, (), change.marks)
+                self._update_namespace(self._same_level(change), {}, (), change.marks)
             case c.RenameNamespace():
                 store.rename_namespace(self._namespace(change.source), change.ident)
             case c.DropNamespace():
-                store.drop_namespace(self._namespace(change.ident))
+                store.drop_namespace(self._same_level(change))
             case c.DeclareTable():
                 self._declare(change)
             case c.UpdateTable():
@@ -286,8 +292,28 @@ class EntryCatalog(Leased):
                 return self._change_dataset(change, context)
         return Written()
 
-    def _update_namespace(self, ident: Ident, set_: Mapping[str, str], unset: tuple[str, ...], marks: Marks) -> None:
-        entry = self._namespace(ident)
+    def _create_namespace(self, change: c.CreateNamespace) -> None:
+        properties = join(change.properties, change.marks, self.store.property_limit)
+        if change.level is None:
+            self.store.create_namespace(change.ident, properties)
+        elif isinstance(self.store, Levelled):
+            self.store.create_upper(change.ident, properties)
+        else:
+            raise CatalogError(Code.UNSUPPORTED, f"a catalog of type {self.capabilities.type} has no {change.level}")
+
+    def _same_level(self, change: c.UpdateNamespace | c.AdoptNamespace | c.DropNamespace) -> NamespaceEntry:
+        """The entry, if it is of the kind that the plan was made for: two kinds may share a name."""
+        entry = self._namespace(change.ident)
+        upper = entry.level is not None and entry.level == next(iter(self.capabilities.levels), None)
+        if not entry.container and upper != (change.level is not None):
+            wanted, live = change.level or "no catalog", entry.level or "something else"
+            message = f"{dotted(change.ident)} was {wanted} when the plan was made, and is {live} now"
+            raise CatalogError(Code.CONCURRENT_MODIFICATION, message)
+        return entry
+
+    def _update_namespace(
+        self, entry: NamespaceEntry, set_: Mapping[str, str], unset: tuple[str, ...], marks: Marks
+    ) -> None:
         properties = join(updated(entry.properties, set_, unset), marks, self.store.property_limit)
         if says_more(properties, entry.properties):
             self.store.update_namespace(entry, properties)
@@ -412,7 +438,7 @@ def _opened(datasets: Datasets, places: Places, location: str, name: str, *, our
 
 def _namespace_finding(entry: NamespaceEntry) -> Finding:
     properties, marks = split(entry.properties)
-    return Present(NamespaceState(properties, marks, entry.container, entry.lasting))
+    return Present(NamespaceState(properties, marks, entry.container, entry.lasting, entry.level))
 
 
 def _settled(waiting: Sequence[tuple[Ident, Future[Finding]]]) -> Iterator[Observation]:

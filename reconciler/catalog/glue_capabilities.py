@@ -1,7 +1,8 @@
 """What a Glue catalog can do, from its spec alone. Pure: no boto3.
 
-A namespace is a database. Its identifier is `[database]`, or `[catalog…, database]` for a database of a child catalog;
-child catalogs are containers: AWS makes them from other sources, so they are listed, never created and never dropped.
+A namespace is a database or a child catalog. The identifier of a database is `[database]`, or `[catalog…, database]`
+for one of a child catalog; `[catalog]` is a child catalog, the same way. A catalog with data of its own (federated, of
+Redshift) and one that is inside another are AWS's: listed, never created, changed or dropped.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from reconciler.catalog.storage import escape
 from reconciler.core.uris import holds_userinfo
 from reconciler.model.arrow import ArrowType, Field
 from reconciler.model.capabilities import Capabilities
-from reconciler.model.change import Change, DeclareTable, RenameNamespace, RenameTable, SyncColumns
+from reconciler.model.change import Change, CreateNamespace, DeclareTable, RenameNamespace, RenameTable, SyncColumns
 from reconciler.model.ident import Ident, Kind, dotted
 from reconciler.model.state import DESCRIPTION_KEY, Column
 
@@ -25,6 +26,9 @@ TABLE_TYPE = "table_type"
 LOCATION_KEY = "location"
 """Of a namespace: the database's LocationUri, as the other Lance implementations for Glue have it."""
 MAX_NAME = 255
+CATALOG = "catalog"
+DATABASE = "database"
+_MAX_CATALOG_NAME = 64
 MAX_KEY = 255
 MAX_VALUE = 512_000
 _MAX_DESCRIPTION = 2048
@@ -49,6 +53,9 @@ class GlueCapabilities(Capabilities):
     chooses_location: bool = True
     all_catalogs: bool = False
     """Child catalogs are read whether or not a manifest speaks of them."""
+    levels: tuple[str, ...] = (CATALOG, DATABASE)
+    inner_root: bool = False
+    """spec.catalog_id is a child catalog itself."""
 
     @property
     def problem(self) -> str | None:
@@ -79,6 +86,8 @@ class GlueCapabilities(Capabilities):
         if ident[0] == OWN and len(ident) == (1 if kind == "Namespace" else 2):
             return f"the database {OWN!r} is where the reconciler keeps its own notes"
         if problem := next((p for n in ident if (p := _name_problem(n))), None):
+            return problem
+        if problem := next((p for n in ident[: -1 if kind == "Namespace" else -2] if (p := _catalog_problem(n))), None):
             return problem
         return self._folder_problem(ident) if kind == "Table" else None
 
@@ -138,6 +147,8 @@ class GlueCapabilities(Capabilities):
         if self.problem:
             return self.problem
         match change:
+            case CreateNamespace(level="catalog"):
+                return self._no_catalog(change.ident)
             case RenameNamespace():
                 return (
                     f"Glue cannot rename a database: give {dotted(change.source)} and its tables `state: absent` in "
@@ -158,6 +169,14 @@ class GlueCapabilities(Capabilities):
             case _:
                 return None
 
+    def _no_catalog(self, ident: Ident) -> str | None:
+        if len(ident) > 1 or self.inner_root:
+            return (
+                f"{dotted(ident)} would be a catalog inside another catalog, and Glue's CreateCatalog makes catalogs "
+                "of the account only: those inside others come from AWS's own sources (federation, Redshift)"
+            )
+        return _catalog_problem(ident[-1])
+
 
 def glue_capabilities(options: Mapping[str, object]) -> GlueCapabilities:
     """`options` as written or resolved."""
@@ -165,7 +184,9 @@ def glue_capabilities(options: Mapping[str, object]) -> GlueCapabilities:
     known = not (isinstance(root, str) and "${" in root)
     everything = options.get("catalogs") in (True, "true")
     chosen = root if isinstance(root, str) and root and known else None
-    return GlueCapabilities(chosen, known, all_catalogs=everything)
+    start = options.get("catalog_id")
+    inner = isinstance(start, str) and "${" not in start and any(c in start for c in ":/")
+    return GlueCapabilities(chosen, known, all_catalogs=everything, inner_root=inner)
 
 
 def chains(namespaces: Iterable[Ident]) -> frozenset[Ident]:
@@ -188,6 +209,14 @@ def _name_problem(name: str) -> str | None:
         return f"the name {name!r} must not contain {bad!r}: it separates catalogs and folders"
     if not glue_columns.printable(name):
         return f"the name {name!r} must not contain control characters"
+    return None
+
+
+def _catalog_problem(name: str) -> str | None:
+    if len(name) > _MAX_CATALOG_NAME:
+        return f"the catalog {name[:20] + '…'!r} has {len(name)} characters, {_MAX_CATALOG_NAME} is the limit of Glue"
+    if "." in name or name.startswith("aws:"):
+        return f"the name of the catalog {name!r} must not contain a dot or start with 'aws:'"
     return None
 
 

@@ -28,7 +28,7 @@ class Fresh:
         with self._lock:
             self._made.pop((kind, ident), None)
 
-    def read(self, kind: Kind, ident: Ident, ask: Callable[[], T | None], sleep: Callable[[float], object]) -> T | None:
+    def read(self, kind: Kind, ident: Ident, ask: Callable[[], T], sleep: Callable[[float], object]) -> T:
         """Asks once, and only for what is fresh again while the answer is None."""
         found = ask()
         for pause in _PAUSES if found is None and self._is_fresh(kind, ident) else ():

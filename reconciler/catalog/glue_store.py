@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from reconciler.catalog.base import Leased, LeaseRecords
-from reconciler.catalog.entries import BrokenEntry, Listed, NamespaceEntry, TableEntry
+from reconciler.catalog.entries import BrokenEntry, Levelled, Listed, NamespaceEntry, TableEntry
 from reconciler.catalog.glue_api import GlueApi
-from reconciler.catalog.glue_capabilities import MAX_VALUE, GlueCapabilities
+from reconciler.catalog.glue_capabilities import CATALOG, MAX_VALUE, GlueCapabilities
 from reconciler.catalog.glue_catalogs import ChildCatalogs
 from reconciler.catalog.glue_errors import no_such_operation
 from reconciler.catalog.glue_fresh import Fresh
 from reconciler.catalog.glue_lease import GlueLease
 from reconciler.catalog.glue_walk import Walk, chains_of
 from reconciler.catalog.glue_wire import (
+    catalog_entry,
+    catalog_input,
     changed_table_input,
     database_input,
     namespace_entry,
@@ -32,7 +34,7 @@ _OF_THE_OBJECT = frozenset({Code.PERMISSION_DENIED, Code.INVALID_INPUT, Code.INT
 _CHECKS_BEFORE_A_DROP = 2
 
 
-class GlueStore(Leased):
+class GlueStore(Leased, Levelled):
     """`storage_options` are the `storage.*` keys without their prefix."""
 
     def __init__(
@@ -51,6 +53,7 @@ class GlueStore(Leased):
         self._catalogs = ChildCatalogs(api, catalog_id)
         self._walk = Walk(api, self._catalogs, all_catalogs, capabilities.max_parallelism)
         self._deep = all_catalogs
+        self._upper: frozenset[Ident] = frozenset()
         self._fresh = Fresh()
 
     @property
@@ -78,17 +81,26 @@ class GlueStore(Leased):
         self._deep = self._deep or bool(chains_of(scope))
         return self._walk(scope)
 
+    def look_for(self, upper: Collection[Ident]) -> None:
+        self._upper |= frozenset(upper)
+
+    def _may_be_catalog(self, ident: Ident) -> bool:
+        """Where nobody speaks of child catalogs, they are not looked at: that may take a privilege nobody gave."""
+        return self._deep or len(ident) > 1 or ident in self._upper
+
     def namespace(self, ident: Ident) -> NamespaceEntry | BrokenEntry | None:
         """A database, or the child catalog of that name where child catalogs are looked at."""
         try:
-            database = self._fresh.read("Namespace", ident, lambda: self._database(ident), self._api.sleep)
-            if database is not None:
-                return namespace_entry(ident, database)
-            if self._deep or len(ident) > 1:
-                return NamespaceEntry(ident, container=True) if self._catalogs.find(ident) is not None else None
+            return self._fresh.read("Namespace", ident, lambda: self._found(ident), self._api.sleep)
         except CatalogError as error:
             return _broken("Namespace", ident, error)
-        return None
+
+    def _found(self, ident: Ident) -> NamespaceEntry | BrokenEntry | None:
+        database = self._database(ident)
+        if database is not None:
+            return namespace_entry(ident, database)
+        catalog = self._catalogs.read(ident) if self._may_be_catalog(ident) else None
+        return catalog_entry(ident, catalog) if catalog is not None else None
 
     def table(self, ident: Ident) -> TableEntry | BrokenEntry | None:
         if len(ident) < 2:
@@ -124,9 +136,21 @@ class GlueStore(Leased):
         return found
 
     def inside(self, ident: Ident) -> Sequence[str]:
-        """Tables of whatever kind, and user-defined functions."""
-        names = [t["Name"] for page in self._walk.tables(ident) for t in page]
+        """Tables of whatever kind, and user-defined functions; of a catalog its databases and catalogs."""
+        try:
+            names = [t["Name"] for page in self._walk.tables(ident) for t in page]
+        except CatalogError as error:
+            if error.code is not Code.NAMESPACE_NOT_FOUND or not self._may_be_catalog(ident):
+                raise
+            return self._in_catalog(ident)
         return [*names, *self._functions(ident)]
+
+    def _in_catalog(self, ident: Ident) -> list[str]:
+        arguments = self._within(ident)
+        doing, missing = f"list the databases of {dotted(ident)}", Code.NAMESPACE_NOT_FOUND
+        databases = self._api.pages(doing, "get_databases", "DatabaseList", arguments, missing)
+        names = [d["Name"] for page in databases for d in page]
+        return [*names, *(name for name, _ in self._catalogs.children(ident))]
 
     def _functions(self, ident: Ident) -> list[str]:
         """An endpoint that says it has no such operation has no functions. Every other failure stops the drop."""
@@ -155,9 +179,29 @@ class GlueStore(Leased):
         )
         self._fresh.made("Namespace", ident)
 
+    def create_upper(self, ident: Ident, properties: Mapping[str, str]) -> None:
+        """A child catalog of the account."""
+        self._catalogs.need_own_account()
+        self.look_for([ident])
+        shape = self._api.client.meta.service_model.shape_for("CatalogInput")
+        self._api.write(
+            f"create catalog {dotted(ident)}",
+            "create_catalog",
+            {"Name": ident[-1], "CatalogInput": catalog_input(properties, {}, shape)},
+            Code.NAMESPACE_NOT_FOUND,
+            Code.NAMESPACE_ALREADY_EXISTS,
+        )
+        self._fresh.made("Namespace", ident)
+
     def update_namespace(self, entry: NamespaceEntry, properties: Mapping[str, str]) -> None:
         """Glue has no version of a database: what another writes between our read and this is lost."""
-        _need_database(entry)
+        _need_changeable(entry)
+        if entry.level == CATALOG:
+            shape = self._api.client.meta.service_model.shape_for("CatalogInput")
+            arguments = {**self._within(entry.ident), "CatalogInput": catalog_input(properties, entry.raw, shape)}
+            doing = f"update catalog {dotted(entry.ident)}"
+            self._api.write(doing, "update_catalog", arguments, Code.NAMESPACE_NOT_FOUND)
+            return
         new = database_input(entry.ident[-1], properties, entry.raw or {}, self._members("DatabaseInput"))
         arguments = {**self._arguments(entry.ident), "Name": entry.ident[-1], "DatabaseInput": new}
         doing = f"update database {dotted(entry.ident)}"
@@ -167,17 +211,22 @@ class GlueStore(Leased):
         raise CatalogError(Code.UNSUPPORTED, "Glue cannot rename a database")
 
     def drop_namespace(self, entry: NamespaceEntry) -> None:
-        """Glue would delete the tables with the database, so emptiness is looked at twice right before. What is
-        created in the moment between the second look and the delete is lost: the API offers nothing against it."""
-        _need_database(entry)
+        """Glue would delete the tables with the database, and the databases with a catalog, so emptiness is looked at
+        twice right before. What is created in the moment between the second look and the delete is lost: the API
+        offers nothing against it."""
+        _need_changeable(entry)
+        catalog = entry.level == CATALOG
+        what = f"{entry.level or 'database'} {dotted(entry.ident)}"
         for _ in range(_CHECKS_BEFORE_A_DROP):
-            if names := self.inside(entry.ident):
-                shown = ", ".join(sorted(names)[:5])
-                raise CatalogError(Code.NAMESPACE_NOT_EMPTY, f"database {dotted(entry.ident)} holds {shown}")
-        arguments = {**self._arguments(entry.ident), "Name": entry.ident[-1]}
-        doing = f"delete database {dotted(entry.ident)}"
+            if names := self._in_catalog(entry.ident) if catalog else self.inside(entry.ident):
+                raise CatalogError(Code.NAMESPACE_NOT_EMPTY, f"{what} holds {', '.join(sorted(names)[:5])}")
+        if catalog:
+            call, arguments = "delete_catalog", self._within(entry.ident)
+            self._catalogs.forget(entry.ident)
+        else:
+            call, arguments = "delete_database", {**self._arguments(entry.ident), "Name": entry.ident[-1]}
         self._fresh.gone("Namespace", entry.ident)
-        self._api.write(doing, "delete_database", arguments, Code.NAMESPACE_NOT_FOUND)
+        self._api.write(f"delete {what}", call, arguments, Code.NAMESPACE_NOT_FOUND)
 
     def create_table(
         self, ident: Ident, location: str | None, properties: Mapping[str, str], columns: tuple[Column, ...] | None
@@ -233,12 +282,12 @@ class GlueStore(Leased):
         return self._remembered.recall(home) if home is not None else None
 
     def _arguments(self, database: Ident) -> dict[str, str]:
-        found = self._catalogs.arguments(parent(database))
+        return self._within(parent(database))
+
+    def _within(self, catalog: Ident) -> dict[str, str]:
+        found = self._catalogs.arguments(catalog)
         if found is None:
-            raise CatalogError(
-                Code.NAMESPACE_NOT_FOUND,
-                f"there is no catalog {dotted(parent(database))}: AWS makes child catalogs, this tool does not",
-            )
+            raise CatalogError(Code.NAMESPACE_NOT_FOUND, f"there is no catalog {dotted(catalog)}")
         return found
 
     def _members(self, shape: str) -> frozenset[str]:
@@ -252,6 +301,7 @@ def _broken(kind: Kind, ident: Ident, error: CatalogError) -> BrokenEntry:
     return BrokenEntry(kind, ident, error.code, error.message)
 
 
-def _need_database(entry: NamespaceEntry) -> None:
+def _need_changeable(entry: NamespaceEntry) -> None:
     if entry.container:
-        raise CatalogError(Code.UNSUPPORTED, f"{dotted(entry.ident)} is a child catalog: it is listed, never changed")
+        why = "is a catalog of AWS itself (federated, of Redshift, or inside another one): it is listed, never changed"
+        raise CatalogError(Code.UNSUPPORTED, f"{dotted(entry.ident)} {why}")

@@ -7,14 +7,14 @@ database; child catalogs that cannot be listed leave gaps of their own, never on
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from reconciler.catalog.entries import Listed, NamespaceEntry
 from reconciler.catalog.glue_api import GlueApi
-from reconciler.catalog.glue_capabilities import OWN, chains
+from reconciler.catalog.glue_capabilities import CATALOG, OWN, chains
 from reconciler.catalog.glue_catalogs import ChildCatalogs
-from reconciler.catalog.glue_wire import namespace_entry, table_entry
+from reconciler.catalog.glue_wire import catalog_entry, namespace_entry, table_entry
 from reconciler.catalog.paging import MOST_LEVELS, bounded, too_deep
 from reconciler.catalog.spread import spread
 from reconciler.core.globs import matcher
@@ -42,10 +42,12 @@ class Walk:
         seen: dict[Ident, NamespaceEntry] = {}
         jobs: list[Callable[[], Iterator[Batch]]] = []
         for listed in bounded(self._containers(scope)):
-            if isinstance(listed, NamespaceEntry) and listed.container:
-                seen.setdefault(listed.ident, listed)
+            if isinstance(listed, NamespaceEntry) and listed.level == CATALOG:
+                database = seen.get(listed.ident)
+                # A name may be that of both: together they hold whatever there is.
+                seen[listed.ident] = replace(listed, raw=None) if database is None else replace(database, level=None)
             elif isinstance(listed, NamespaceEntry):
-                seen[listed.ident] = NamespaceEntry(listed.ident, listed.properties)
+                seen[listed.ident] = replace(listed, raw=None)
                 if not (ignored(listed.ident) and ignored((*listed.ident, _ANY_NAME))):
                     jobs.append(lambda ident=listed.ident: self._tables(ident))  # type: ignore[misc]
             else:
@@ -66,7 +68,7 @@ class Walk:
         if not names and not self.all_catalogs:
             return
         try:
-            found = [(*chain, name) for name, _ in self.catalogs.children(chain)]
+            found = [((*chain, name), catalog) for name, catalog in self.catalogs.children(chain)]
         except CatalogError as error:
             places = set(names) | ({SOME_CATALOG if chain == ROOT else chain} if self.all_catalogs else set())
             yield from (Gap(place, error.code, error.message) for place in sorted(places))
@@ -74,9 +76,9 @@ class Walk:
         if found and len(chain) >= MOST_LEVELS:
             yield too_deep(chain)
             return
-        for ident in found:
+        for ident, catalog in found:
             if self.all_catalogs or ident in names:
-                yield NamespaceEntry(ident, container=True)
+                yield catalog_entry(ident, catalog)
                 yield from self._databases(ident)
                 yield from self._below(ident, wanted)
 
@@ -116,4 +118,4 @@ class Walk:
 
 def chains_of(scope: Scope) -> frozenset[Ident]:
     """The child catalogs that the manifests speak of."""
-    return chains({*scope.namespaces, *(t[:-1] for t in (*scope.detail, *scope.locations))})
+    return scope.catalogs | chains({*scope.namespaces, *(t[:-1] for t in (*scope.detail, *scope.locations))})

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from reconciler.catalog.entries import BrokenEntry, NamespaceEntry, TableEntry
-from reconciler.catalog.glue_capabilities import LOCATION_KEY, TABLE_TYPE
+from reconciler.catalog.glue_capabilities import CATALOG, DATABASE, LOCATION_KEY, TABLE_TYPE
 from reconciler.model.errors import Code
 from reconciler.model.ident import Ident, dotted
 from reconciler.model.state import DESCRIPTION_KEY, Column
@@ -17,6 +17,8 @@ EXTERNAL = "EXTERNAL_TABLE"
 _OF_A_DATABASE = {DESCRIPTION_KEY: "Description", LOCATION_KEY: "LocationUri"}
 _OF_A_TABLE = {DESCRIPTION_KEY: "Description"}
 """Properties that are fields of their own."""
+_OF_A_CATALOG = {DESCRIPTION_KEY: "Description"}
+_DATA_OF_OTHERS = ("FederatedCatalog", "TargetRedshiftCatalog")
 
 
 def namespace_entry(ident: Ident, database: Mapping[str, Any]) -> NamespaceEntry | BrokenEntry:
@@ -27,7 +29,31 @@ def namespace_entry(ident: Ident, database: Mapping[str, Any]) -> NamespaceEntry
         if database.get(key):
             message = f"{dotted(ident)} is {what}: what is behind it belongs to another catalog and is left alone"
             return BrokenEntry("Namespace", ident, Code.INVALID_INPUT, message, foreign=True)
-    return NamespaceEntry(ident, _joined(database, _OF_A_DATABASE), database)
+    return NamespaceEntry(ident, _joined(database, _OF_A_DATABASE), database, level=DATABASE)
+
+
+def catalog_entry(ident: Ident, catalog: Mapping[str, Any]) -> NamespaceEntry | BrokenEntry:
+    """A child catalog. One that shows or holds the data of another service is that service's: deleting it would take
+    that data. So is one inside another catalog, which only AWS makes."""
+    if (odd := _odd(catalog, _OF_A_CATALOG.values())) is not None:
+        return BrokenEntry("Namespace", ident, Code.INTERNAL, f"Glue's answer for catalog {dotted(ident)} has {odd}")
+    lake = (catalog.get("CatalogProperties") or {}).get("DataLakeAccessProperties")
+    container = len(ident) > 1 or bool(lake) or any(catalog.get(key) for key in _DATA_OF_OTHERS)
+    properties = {} if container else _joined(catalog, _OF_A_CATALOG)
+    return NamespaceEntry(ident, properties, catalog, container, level=CATALOG)
+
+
+def catalog_input(properties: Mapping[str, str], live: Mapping[str, Any], shape: Any) -> dict[str, Any]:
+    """The whole new catalog, as `database_input`. `shape`: Glue's own description of what an input may hold, in which
+    parts have fewer members than the answer has."""
+    kept = _fitted(shape, {k: v for k, v in live.items() if k not in ("Description", "Parameters")})
+    return {**kept, **_divided(properties, live, _OF_A_CATALOG)}
+
+
+def _fitted(shape: Any, value: Any) -> Any:
+    if shape.type_name == "structure" and isinstance(value, dict):
+        return {k: _fitted(shape.members[k], v) for k, v in value.items() if k in shape.members and v is not None}
+    return value
 
 
 def database_input(
@@ -90,7 +116,9 @@ def _strange(table: Mapping[str, Any]) -> str | None:
     if format_.lower() != LANCE:
         return f"not a Lance table ({format_ or type_ or 'no table_type'})"
     if type_ != EXTERNAL:
-        return f"not a Lance table: its TableType is {type_ or 'not set'}; Glue's Lance tables have {EXTERNAL}, set that"
+        return (
+            f"not a Lance table: its TableType is {type_ or 'not set'}; Glue's Lance tables have {EXTERNAL}, set that"
+        )
     return None
 
 

@@ -256,7 +256,7 @@ def _after(now: Finding, change: c.Change, unread: bool) -> tuple[Finding, ...]:
     """The object after each write of the change, without the rest of the catalog (the World checks that later)."""
     match change:
         case c.CreateNamespace():
-            return (Present(NamespaceState(change.properties, change.marks)),)
+            return (Present(NamespaceState(change.properties, change.marks, level=change.level)),)
         case c.UpdateNamespace() | c.AdoptNamespace():
             assert isinstance(now, Present)
             assert isinstance(now.state, NamespaceState)

@@ -20,14 +20,14 @@ from reconciler.core.plan_deletes import (
 )
 from reconciler.core.plan_index import notes_on_indexes
 from reconciler.core.plan_locations import Locations, conflict, leaving, nowhere, shared_by, taken
-from reconciler.core.plan_namespace import plan_namespace
+from reconciler.core.plan_namespace import level_block, plan_namespace, with_levels
 from reconciler.core.plan_renames import later_names, move_block, namespace_renames
 from reconciler.core.plan_table import Shared, new_location, plan_table
 from reconciler.core.selection import selected_in, selects_all
 from reconciler.core.uris import canonical_of
 from reconciler.core.world import World
 from reconciler.model.capabilities import Capabilities, is_container, is_service_level
-from reconciler.model.change import RenameNamespace, RenameTable
+from reconciler.model.change import CreateNamespace, RenameNamespace, RenameTable
 from reconciler.model.coverage import Coverage
 from reconciler.model.desired import CatalogSpec, DesiredNamespace, DesiredObject, DesiredTable
 from reconciler.model.diagnostic import Diagnostic
@@ -92,7 +92,7 @@ class _Planner:
         self.elsewhere = elsewhere
         self.shared = shared
         self.spec = spec
-        self.namespaces = namespaces
+        self.namespaces = with_levels(capabilities, namespaces, tables)
         self.tables = tables
         self.snapshot = snapshot
         self.world = World(snapshot, unread=shared)
@@ -249,6 +249,7 @@ class _Planner:
         if block is None and kind == "Table" and is_service_level(above):
             why = f"{dotted(parent(want.ident))} holds namespaces only: a table cannot be in it"
             block = Block("", why, "unsupported")
+        block = block or level_block(self.context.capabilities, kind, want.ident, above)
         if block is None and missing and not self.world.has_parent(want.ident):
             self._no_parent(want)  # What is live without its parent (others make such tables) is live all the same.
             block = parent_block(f"namespace {dotted(parent(want.ident))}")
@@ -270,9 +271,14 @@ class _Planner:
         return next((self.held[ident[:i]] for i in range(len(ident) - 1, 0, -1) if ident[:i] in self.held), None)
 
     def _no_parent(self, want: DesiredObject) -> None:
-        above = dotted(parent(want.ident))
-        problem = f"{dotted(want.ident)} needs namespace {above}, which is neither declared nor live"
-        hint = f"declare a Namespace with id [{', '.join(parent(want.ident))}]"
+        """The hint leads to an object of the kind that is missing, or says why nobody can declare it."""
+        above, capabilities = parent(want.ident), self.context.capabilities
+        upper = next(iter(capabilities.levels), None) if isinstance(want, DesiredNamespace) else None
+        needed = f"{upper or 'namespace'} {dotted(above)}"
+        problem = f"{dotted(want.ident)} needs {needed}, which is neither declared nor live"
+        hint = f"declare a Namespace with id [{', '.join(above)}]" + (f" and `level: {upper}`" if upper else "")
+        if refused := self.context.refuses(CreateNamespace(above, {}, Marks(), upper)):
+            hint = f"it cannot be made here: {refused}"
         self.plan.diagnostics.append(Diagnostic(want.source, "P101", "error", problem, hint))
 
     def _room(self, want: DesiredTable, found: Finding, block: Block | None) -> tuple[bool, Block | None]:

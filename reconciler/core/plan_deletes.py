@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from reconciler.core.draft import Block, Context, Draft, Drafter, gap_block, unread_block
 from reconciler.core.ownership import delete_block
+from reconciler.core.plan_namespace import level_of_change
 from reconciler.core.selection import outside
 from reconciler.core.text import listing, plural
 from reconciler.core.world import World
@@ -56,7 +57,8 @@ def plan_namespace_delete(context: Context, world: World, snapshot: Snapshot, re
     found = world.namespaces.get(removal.ident)
     if found is None:
         return None
-    change = DropNamespace(removal.ident)
+    live = found.state if isinstance(found, Present) and isinstance(found.state, NamespaceState) else NamespaceState()
+    change = DropNamespace(removal.ident, level_of_change(context.capabilities, live.level))
     if isinstance(found, Unreadable):
         return _refused(context, change, removal, found)
     assert isinstance(found, Present)

@@ -45,8 +45,10 @@ def scope_of(desired: Desired, catalog: str) -> Scope:
         detail |= {j for i in detail for j in later_names(i, renames)}
         detail |= {j for i in detail for j in earlier_names(i, renames)}
     locations = {t.ident: t.location for t in tables if t.location is not None and t.held_back is None}
-    names = set(desired.namespaces.get(catalog, {})) | {parent(i) for i in desired.tables.get(catalog, {})}
-    return Scope(frozenset(detail), locations, desired.catalogs[catalog].management.ignore, frozenset(names))
+    namespaces = desired.namespaces.get(catalog, {})
+    names = frozenset(namespaces) | {parent(i) for i in desired.tables.get(catalog, {})}
+    upper = frozenset(i for i, n in namespaces.items() if n.level == "catalog")
+    return Scope(frozenset(detail), locations, desired.catalogs[catalog].management.ignore, names, upper)
 
 
 def make_plan(

@@ -86,7 +86,8 @@ class World:
         match change:
             case c.CreateNamespace():
                 self._need_room(ident)
-                self._put(self.namespaces, ident, Present(NamespaceState(change.properties, change.marks)))
+                new = NamespaceState(change.properties, change.marks, level=change.level)
+                self._put(self.namespaces, ident, Present(new))
             case c.DropNamespace():
                 self._namespace(ident)
                 if self._inside.get(ident):

@@ -210,7 +210,8 @@ class _Run:
         touched = frozenset(key.ident for key in built if key.kind == "Table")
         if renames := renames_of(steps):
             touched |= {name for ident in touched for name in earlier_names(ident, renames)}
-        scope = Scope(detail=touched, locations=locations_of(steps))
+        upper = frozenset(s.change.ident for s in steps if getattr(s.change, "level", None))
+        scope = Scope(detail=touched, locations=locations_of(steps), catalogs=upper)
         catalog = self.catalogs[name]
         tools = Tools(catalog, Reader(catalog, scope), self.retries[name], self.plan.plan_id, chains_of(steps))
         tools.data = self.data

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from reconciler.core.uris import holds_userinfo
 from reconciler.manifest.registry import Entry
 from reconciler.model.arrow import ArrowType
 from reconciler.model.capabilities import Capabilities
 from reconciler.model.change import DeclareTable
-from reconciler.model.desired import DesiredTable
-from reconciler.model.ident import dotted
+from reconciler.model.desired import DesiredNamespace, DesiredTable
+from reconciler.model.ident import Ident, dotted
 from reconciler.model.state import DESCRIPTION_KEY, Marks
 
 _ID = ("metadata", "id")
@@ -16,16 +18,35 @@ _ID = ("metadata", "id")
 
 def check_backend(capabilities: Capabilities, entries: list[Entry]) -> None:
     verdicts: dict[ArrowType, str | None] = {}
+    levels = {e.declared.ident: e.declared.level for e in entries if isinstance(e.declared, DesiredNamespace)}
     for entry in entries:
         declared = entry.declared
         problem = capabilities.ident_problem(entry.kind, declared.ident)
         if problem:
             entry.error("M408", _ID, f"{dotted(declared.ident)}: {problem}")
+        _level(capabilities, entry, levels)
         _properties(capabilities, entry)
         _allowed_in_vain(capabilities, entry)
         if isinstance(declared, DesiredTable):
             _location(capabilities, entry, declared, refused=problem is not None)
             _columns(capabilities, entry, declared, verdicts)
+
+
+def _level(capabilities: Capabilities, entry: Entry, levels: Mapping[Ident, str | None]) -> None:
+    """What is inside a namespace has to fit the kind that its manifest says. Of one that says nothing the plan knows."""
+    declared, above = entry.declared, entry.declared.ident[:-1]
+    if not capabilities.levels:
+        if isinstance(declared, DesiredNamespace) and declared.level is not None:
+            problem = f"in a catalog of type {capabilities.type} all namespaces are alike"
+            entry.error("M408", ("spec", "level"), problem, "remove the key")
+        return
+    upper, lower = capabilities.levels[0], capabilities.levels[-1]
+    if entry.kind == "Table" and levels.get(above) == upper:
+        problem = f"{dotted(declared.ident)}: {dotted(above)} is a {upper}, which holds namespaces only"
+        entry.error("M408", _ID, problem, f"put a {lower} between them: [{', '.join(above)}, {lower}, table]")
+    if entry.kind == "Namespace" and levels.get(above) == lower:
+        problem = f"{dotted(declared.ident)}: {dotted(above)} is a {lower}, which holds tables only"
+        entry.error("M408", _ID, problem, f"remove `level: {lower}` from {dotted(above)}, or move this one")
 
 
 def _properties(capabilities: Capabilities, entry: Entry) -> None:

@@ -129,7 +129,7 @@ def _policy(document: Any, value: Any, source: Source, problems: list[Problem]) 
 
 
 def _namespace(document: Any, source: Source, problems: list[Problem]) -> DesiredNamespace:
-    return DesiredNamespace(source=source, **_common(document, problems))
+    return DesiredNamespace(source=source, level=document.spec.level or None, **_common(document, problems))
 
 
 def _table(document: Any, source: Source, columns: Columns, problems: list[Problem]) -> DesiredTable:

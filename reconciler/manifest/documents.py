@@ -59,7 +59,7 @@ class _ObjectSpec(Strict):
 
 
 class NamespaceSpec(_ObjectSpec):
-    pass
+    level: Literal["catalog", "database"] = ABSENT
 
 
 class NamespaceDocument(_Document):

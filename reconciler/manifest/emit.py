@@ -179,6 +179,8 @@ class _Writer:
             self._location(location, spec, notes)
         if isinstance(state, TableState):
             self._table_spec(state, spec, notes)
+        elif state.level == "catalog":
+            spec["level"] = state.level  # A name does not tell it from a database.
         gone = tuple(taken_away(self.owner, found.state)) if self.owner is not None else ()
         ignored = sorted({*withheld.ignored, *self._left_to_others(kind, gone, found.state)})
         if ignored:

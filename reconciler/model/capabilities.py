@@ -15,7 +15,7 @@ def is_container(
     ident_problem: Callable[[Kind, Ident], str | None], ident: Ident, found: Finding | None = None
 ) -> bool:
     """True for a level that is always there and holds what can be declared, but cannot be declared itself: a warehouse,
-    a Unity catalog, a child catalog of Glue. It can be a parent; it is never ours, never an orphan, never imported.
+    a Unity catalog, a federated catalog of Glue. It can be a parent; it is never ours, never an orphan, never imported.
     Where the name does not tell (Glue), what was found does."""
     return is_service_level(found) or (
         ident_problem("Namespace", ident) is not None and ident_problem("Namespace", (*ident, "x")) is None
@@ -37,6 +37,9 @@ class Capabilities:
     drop_needs_allow: bool = False
     """True where the service cascades, so that RESTRICT is only our own check: dropping a namespace there takes the
     allow word `drop_namespace`."""
+    levels: tuple[str, ...] = ()
+    """Where namespaces are of two kinds: what the one is called that holds namespaces, then the one that holds tables.
+    Empty where every namespace holds both."""
     chooses_location: bool = False
     """True where `spec.location` may name a place that holds nothing yet."""
 

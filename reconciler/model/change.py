@@ -16,11 +16,15 @@ from reconciler.model.state import Column, Index, Marks
 
 @dataclass(frozen=True, slots=True)
 class CreateNamespace:
+    """`level`, of all changes of namespaces: "catalog" for one that holds namespaces, where the catalog has two kinds
+    (`Capabilities.levels`); None for any other."""
+
     action: ClassVar[str] = "create_namespace"
     kind: ClassVar[Kind] = "Namespace"
     ident: Ident
     properties: Mapping[str, str]
     marks: Marks
+    level: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,7 @@ class UpdateNamespace:
     set: Mapping[str, str]
     unset: tuple[str, ...]
     marks: Marks
+    level: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +46,7 @@ class AdoptNamespace:
     kind: ClassVar[Kind] = "Namespace"
     ident: Ident
     marks: Marks
+    level: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +66,7 @@ class DropNamespace:
     action: ClassVar[str] = "drop_namespace"
     kind: ClassVar[Kind] = "Namespace"
     ident: Ident
+    level: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

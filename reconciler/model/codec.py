@@ -260,7 +260,8 @@ def finding_json(finding: Finding) -> dict[str, Json]:
 
 def namespace_from(value: Mapping[str, Any]) -> NamespaceState:
     marks = marks_from(value.get("marks", {}))
-    return NamespaceState(dict(value.get("properties", {})), marks, bool(value.get("container")), value.get("lasting"))
+    container = bool(value.get("container"))
+    return NamespaceState(dict(value.get("properties", {})), marks, container, value.get("lasting"), value.get("level"))
 
 
 def snapshot_from(value: Mapping[str, Any]) -> Snapshot:

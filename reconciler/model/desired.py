@@ -83,6 +83,8 @@ class DesiredNamespace:
     """Where each of the words is written."""
     waivers: tuple[DeclaredWaiver, ...] = ()
     """Never compared with anything live."""
+    level: str | None = None
+    """As written. None: what is declared inside says it (`core.plan_namespace.with_levels`)."""
 
 
 @dataclass(frozen=True, slots=True)

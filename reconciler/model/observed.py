@@ -111,6 +111,8 @@ class Scope:
     locations: Mapping[Ident, str] = field(default_factory=lambda: MappingProxyType({}))
     ignore: tuple[str, ...] = ()
     namespaces: frozenset[Ident] = frozenset()
+    catalogs: frozenset[Ident] = frozenset()
+    """Namespaces that are of the upper level of a catalog with two (`Capabilities.levels`), as far as that is said."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -232,7 +232,7 @@ def _fields_from(value: Any) -> Any:
     return tuple(field_from(f) for f in value) if isinstance(value, list) else dict(value)
 
 
-_OPTIONAL = frozenset({"casts", "nulls", "unused", "loses", "empty"})
+_OPTIONAL = frozenset({"casts", "nulls", "unused", "loses", "empty", "level"})
 """Left out where they say nothing."""
 
 _DECODERS: dict[str, Callable[[Any], Any]] = {
@@ -245,6 +245,7 @@ _DECODERS: dict[str, Callable[[Any], Any]] = {
     "schema_metadata": dict,
     "fields": _fields_from,
     "owner": str,
+    "level": str,
     "applied": tuple,
     "indexes": lambda v: None if v is None else tuple(index_from(i) for i in v),
     "source": tuple,

@@ -50,10 +50,12 @@ class NamespaceState:
     properties: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     marks: Marks = field(default_factory=Marks)
     container: bool = field(default=False, compare=False)
-    """A level that holds namespaces only and is the service's own (a child catalog of Glue): never made, changed,
-    dropped or imported. Never part of a fingerprint, as is `lasting`."""
+    """A level that holds namespaces only and is the service's own (a warehouse, a federated catalog of Glue): never
+    made, changed, dropped or imported. Never part of a fingerprint, as is `lasting`."""
     lasting: str | None = field(default=None, compare=False)
     """Why the catalog cannot drop it, whoever owns it."""
+    level: str | None = field(default=None, compare=False)
+    """Which of `Capabilities.levels` it is; None where they do not say what it holds. Never part of a fingerprint."""
 
 
 VECTOR_INDEXES = frozenset({"ivf_flat", "ivf_sq", "ivf_pq", "ivf_rq", "ivf_hnsw_flat", "ivf_hnsw_sq", "ivf_hnsw_pq"})

@@ -44,6 +44,8 @@ def details(step: Step) -> Iterator[str]:
             yield from _marks(change.marks, {"owner": change.marks.owner})
             if isinstance(change, c.DeclareTable) and change.location is not None:
                 yield Line("+ location", " = ", quoted(change.location))
+            if isinstance(change, c.CreateNamespace) and change.level is not None:
+                yield Line("+ level", " = ", quoted(change.level))
         case c.UpdateNamespace() | c.UpdateTable() | c.ReplaceTable():
             old = before.get("properties") or {}
             yield from _set("", change.set, old)

@@ -79,6 +79,8 @@ def _parts(change: c.Change, before: Mapping[str, Any]) -> Iterator[Part]:
             yield ENTRY, _marks(change.marks, {"owner": change.marks.owner})
             if isinstance(change, c.DeclareTable) and change.location is not None:
                 yield ENTRY, [Line("location", None, change.location)]
+            if isinstance(change, c.CreateNamespace) and change.level is not None:
+                yield ENTRY, [Line("level", None, change.level)]
         case c.UpdateNamespace() | c.UpdateTable() | c.ReplaceTable():
             yield PROPERTIES, _merged({**change.set, **dict.fromkeys(change.unset)}, _map(before, "properties"))
             yield ENTRY, _marks(change.marks, _map(before, "marks"))

@@ -30,8 +30,9 @@ def catalog(account: Account, more: str = "") -> str:
 
 
 @pytest.mark.slow
-def test_child_catalogs_are_not_imported_but_what_is_in_them_is(account: Account, tmp_path: Path) -> None:
-    """AWS makes child catalogs: a manifest of one could never be applied anywhere else."""
+def test_child_catalogs_of_the_account_are_imported_with_what_is_in_them(account: Account, tmp_path: Path) -> None:
+    """AWS makes those inside others, and those of other services: a manifest of one could be applied nowhere else."""
+    account.server.add_catalog(account.id, "federated", FederatedCatalog={"Identifier": "x"})
     child = account.server.add_catalog(account.id, "parent", "child", Parameters={"k": "v"})
     account.server.add_catalog(account.id, "empty")
     account.make_database("db", child, Description="deep")
@@ -44,7 +45,10 @@ def test_child_catalogs_are_not_imported_but_what_is_in_them_is(account: Account
     done = run(tmp_path, "import", head, "-o", imported)
     assert done.code == 0, done.err
     text = "".join(p.read_text() for p in imported.rglob("*.yaml"))
-    assert text.count("kind: Namespace") == 2
+    assert text.count("kind: Namespace") == 4
+    assert text.count("level: catalog") == 2
+    assert "id: [parent]" in text
+    assert "id: [empty]" in text
     assert "id: [parent, child, db]" in text
     assert "id: [flat]" in text
     assert "id: [parent, child, db, t]" in text

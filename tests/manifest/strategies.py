@@ -88,7 +88,10 @@ _COMMON: dict[str, Any] = {
 }
 _HEAD: dict[str, Any] = {"apiVersion": st.just("reconciler.lance/v1")}
 _METADATA = st.fixed_dictionaries({"catalog": NAME, "id": ID})
-NAMESPACE = optional({**_HEAD, "kind": st.just("Namespace"), "metadata": _METADATA}, {"spec": optional({}, _COMMON)})
+NAMESPACE = optional(
+    {**_HEAD, "kind": st.just("Namespace"), "metadata": _METADATA},
+    {"spec": optional({}, _COMMON | {"level": st.sampled_from(["catalog", "database"])})},
+)
 _ROWS = st.integers(0, 10**15) | st.just(20.0)
 AGE = st.from_regex(r"[1-9][0-9]{0,5}[smhdw]", fullmatch=True)
 CHECKS = optional(

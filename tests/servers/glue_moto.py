@@ -7,9 +7,9 @@
         glue.empty_pages = True                                   # every listing starts with an empty page
         glue.calls["GetTables"], glue.most_in_flight
 
-Added: pages of at most 100, catalogs that are apart by CatalogId, GetCatalogs and GetCatalog, functions of a database,
-names folded to lower case, and an UpdateTable under an old VersionId is refused. DeleteDatabase deletes what is inside,
-as the real one does. Answers that get lost are the proxy's matter.
+Added: pages of at most 100, catalogs that are apart by CatalogId, their own calls, functions of a database, names
+folded to lower case, and an UpdateTable under an old VersionId is refused. DeleteDatabase and DeleteCatalog delete what
+is inside, as the real ones do. Answers that get lost are the proxy's matter.
 """
 
 from __future__ import annotations
@@ -239,13 +239,43 @@ class _Shim(GlueResponse):
         if ":" in parent:
             self.server.store(parent)
         inside = {i: c for i, c in self.server.catalogs.items() if c["parent"] == parent}
+        if given.get("IncludeRoot"):
+            inside[parent] = {"CatalogId": parent, "Name": "default"}
         return self._page("CatalogList", {i: {k: v for k, v in c.items() if k != "parent"} for i, c in inside.items()})
 
     def get_catalog(self) -> ActionResult:
         found = self.server.catalogs.get(self.parameters["CatalogId"])
         if found is None:
             raise GlueClientError("EntityNotFoundException", "Catalog not found.")
-        return ActionResult({"Catalog": found})
+        return ActionResult({"Catalog": {k: v for k, v in found.items() if k != "parent"}})
+
+    def create_catalog(self) -> ActionResult:
+        """Always in the account of the caller: the request has no parent."""
+        given = self.parameters
+        id_ = f"{self.current_account}:{given['Name']}"
+        with self.server.lock:
+            if id_ in self.server.catalogs:
+                raise GlueClientError("AlreadyExistsException", "Catalog already exists.")
+            self.server.add_catalog(self.current_account, given["Name"], **given["CatalogInput"])
+        return ActionResult({})
+
+    def update_catalog(self) -> ActionResult:
+        """Replaces everything."""
+        given = self.parameters
+        self.get_catalog()
+        old = self.server.catalogs[given["CatalogId"]]
+        kept = {k: old[k] for k in ("CatalogId", "Name", "parent")}
+        self.server.catalogs[given["CatalogId"]] = {**kept, **given["CatalogInput"]}
+        return ActionResult({})
+
+    def delete_catalog(self) -> ActionResult:
+        """With all that is inside, as AWS does."""
+        self.get_catalog()
+        gone = self.parameters["CatalogId"]
+        for id_ in [i for i in self.server.catalogs if i == gone or i.startswith(f"{gone}/")]:
+            del self.server.catalogs[id_]
+            self.server._stores.pop(id_, None)
+        return ActionResult({})
 
     def _page(self, key: str, rows: dict[str, dict[str, Any]]) -> ActionResult:
         given = self.parameters
