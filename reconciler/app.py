@@ -71,7 +71,8 @@ def validate(paths: Sequence[str], reading: Reading, *, keep_origins: bool = Fal
     if has_errors(loaded.diagnostics):
         return loaded
     misspelt = unused(reading.variables, loaded.variables, paths[0])
-    return replace(loaded, diagnostics=sorted([*warnings_of_changed(loaded), *misspelt]))
+    found = sorted([*warnings_of_changed(loaded), *misspelt])
+    return replace(loaded, diagnostics=[replace(d, severity="error") for d in found] if reading.strict else found)
 
 
 def against_policy(loaded: Loaded, reading: Reading) -> list[tuple[Diagnostic, Waiver | None]]:

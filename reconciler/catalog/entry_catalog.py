@@ -29,6 +29,7 @@ from reconciler.catalog.locations import (
 from reconciler.catalog.marks import join, says_more, signed, split, updated
 from reconciler.catalog.paging import bounded
 from reconciler.catalog.stats import Stats
+from reconciler.core.storage_keys import credentials_in, options_in
 from reconciler.model import change as c
 from reconciler.model.capabilities import Capabilities
 from reconciler.model.errors import CatalogError, Code
@@ -174,7 +175,7 @@ class EntryCatalog(Leased):
             entry = self._table(ident)
         if canonical(entry.location) != state.place:
             raise CatalogError(Code.CONCURRENT_MODIFICATION, f"table {dotted(ident)} has moved while it was read")
-        return DataPlace(lance_uri(entry.location), {**self._options, **(entry.storage or {})})
+        return DataPlace(lance_uri(entry.location), dict(self._options_of(entry)))
 
     @property
     def _threads(self) -> int:
@@ -186,7 +187,9 @@ class EntryCatalog(Leased):
         try:
             return Present(self._state(entry, self._dataset(entry), scope))
         except CatalogError as error:
-            return Unreadable(error.code, error.message)
+            unused = ", ".join(credentials_in(entry.properties))
+            hint = f"; {unused} of its properties is not used: give credentials as storage.* of the catalog"
+            return Unreadable(error.code, error.message + (hint if unused else ""))
 
     def _state(self, entry: TableEntry, dataset: DatasetState | object | None, scope: Scope | None) -> TableState:
         properties, marks = split(entry.properties)
@@ -208,11 +211,17 @@ class EntryCatalog(Leased):
         marks = entry.marks if entry.marks is not None else split(entry.properties)[1]
         return _opened(*self._storage_of(entry), entry.location, dotted(entry.ident), ours=marks.owner is not None)
 
+    def _options_of(self, entry: TableEntry) -> Mapping[str, str]:
+        """What the table's own properties add, the catalog's options, and above both what the service handed out."""
+        more = options_in(entry.properties, self._options)
+        return {**more, **self._options, **(entry.storage or {})} if more or entry.storage else self._options
+
     def _storage_of(self, entry: TableEntry) -> tuple[Datasets, Places]:
-        """The catalog's own, or with what the service handed out for this one table."""
-        if not entry.storage:
+        return self._stores(self._options_of(entry))
+
+    def _stores(self, options: Mapping[str, str]) -> tuple[Datasets, Places]:
+        if options is self._options:
             return self._datasets, self._places
-        options = {**self._options, **entry.storage}
         return Datasets(options, self.stats), Places(options, self._kept)
 
     def _lost(self, ident: Ident, scope: Scope, around: Surroundings) -> Finding:
@@ -223,9 +232,13 @@ class EntryCatalog(Leased):
             location = scope.locations.get(ident) or self.store.last_location(ident)
             if location is None:
                 return Absent()
-            checked = self._places.check(location, around)
+            declared = TableEntry(ident, location, scope.storage.get(ident) or {})
+            datasets, places = self._storage_of(declared)
+            if datasets is not self._datasets:
+                around = Surroundings(self._options_of(declared))
+            checked = places.check(location, around)
             try:
-                dataset = _opened(self._datasets, self._places, location, dotted(ident), ours=False)
+                dataset = _opened(datasets, places, location, dotted(ident), ours=False)
             except OccupiedLocation as error:
                 return Absent(replace(checked, conflict=checked.conflict or error.message))
             if dataset is None:
@@ -324,12 +337,13 @@ class EntryCatalog(Leased):
         if location is None:
             self._declare_anywhere(change, properties)
             return
-        marked = self._places.reserve(location)
+        _, places = self._storage_of(TableEntry(change.ident, location, properties))
+        marked = places.reserve(location)
         try:
             self.store.create_table(change.ident, location, properties, change.columns)
         except CatalogError as error:
             if marked and not error.unknown_outcome and error.code is not Code.TABLE_ALREADY_EXISTS:
-                self._places.release(location)  # Not where another run was quicker: the marker is its table's now.
+                places.release(location)  # Not where another run was quicker: the marker is its table's now.
             raise
 
     def _declare_anywhere(self, change: c.DeclareTable, properties: Mapping[str, str]) -> None:
@@ -341,10 +355,11 @@ class EntryCatalog(Leased):
                 with contextlib.suppress(CatalogError):
                     entry = self._table(change.ident)
                     if split(entry.properties)[1] == change.marks:
-                        self._places.reserve(entry.location)
+                        self._storage_of(entry)[1].reserve(entry.location)
             raise
         try:
-            self._places.reserve(location or self._table(change.ident).location)
+            entry = TableEntry(change.ident, location, properties) if location else self._table(change.ident)
+            self._storage_of(entry)[1].reserve(entry.location)
         except CatalogError as error:
             error.unknown_outcome = True  # The entry is there: whether it can be used, a re-read tells.
             raise

@@ -136,6 +136,7 @@ def _check_apply_flags(args: argparse.Namespace) -> None:
         "--file-root": args.file_root, "--var": args.var and not args.catalogs_from,
         "--env": args.env and not args.catalogs_from, "--changed-since": args.changed_since,
         "--runner": args.runner != "auto",
+        "--strict": args.strict,
     }  # fmt: skip
     if args.plan is None and not args.paths:
         raise app.Failure("give manifests (PATH...) or a saved plan (--plan FILE)")

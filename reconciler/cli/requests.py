@@ -19,6 +19,7 @@ def reading(args: argparse.Namespace) -> app.Reading:
         catalogs_from=tuple(args.catalogs_from),
         env_allow=tuple(args.env_allow),
         file_root=tuple(args.file_root),
+        strict=args.strict,
         resolve=not getattr(args, "no_resolve", False),
     )
 

@@ -20,6 +20,7 @@ from reconciler.core.policy import judge_plan
 from reconciler.core.selection import left_out, selected_in
 from reconciler.core.shared import declared_twice, followers, in_turn, left_to_others
 from reconciler.core.simulate import check
+from reconciler.core.storage_keys import storage_properties
 from reconciler.core.world import World
 from reconciler.model.capabilities import Capabilities
 from reconciler.model.change import catalogs_read
@@ -48,7 +49,9 @@ def scope_of(desired: Desired, catalog: str) -> Scope:
     namespaces = desired.namespaces.get(catalog, {})
     names = frozenset(namespaces) | {parent(i) for i in desired.tables.get(catalog, {})}
     upper = frozenset(i for i, n in namespaces.items() if n.level == "catalog")
-    return Scope(frozenset(detail), locations, desired.catalogs[catalog].management.ignore, names, upper)
+    storage = {t.ident: found for t in tables if (found := storage_properties(t.properties))}
+    ignore = desired.catalogs[catalog].management.ignore
+    return Scope(frozenset(detail), locations, ignore, names, storage, upper)
 
 
 def make_plan(

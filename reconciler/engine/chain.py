@@ -12,6 +12,7 @@ from typing import Literal
 
 from reconciler.core.coverage import refresh_due
 from reconciler.core.fingerprint import expect_of, fingerprint, prints_of, same, without_others
+from reconciler.core.storage_keys import storage_properties
 from reconciler.core.world import after_table_change
 from reconciler.model.change import (
     CreateNamespace,
@@ -160,6 +161,12 @@ def locations_of(steps: Iterable[Step]) -> dict[Ident, str]:
         for s in steps
         if isinstance(s.change, DeclareTable) and s.change.location is not None
     }
+
+
+def storage_of(steps: Iterable[Step]) -> dict[Ident, dict[str, str]]:
+    """The `storage.*` properties that new tables get: their places are looked at before they have an entry."""
+    new = (s.change for s in steps if isinstance(s.change, DeclareTable))
+    return {change.ident: found for change in new if (found := storage_properties(change.properties))}
 
 
 def describe(finding: Finding) -> str:

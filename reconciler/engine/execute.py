@@ -18,7 +18,7 @@ from dataclasses import replace
 from reconciler.catalog.base import Catalog, DataPlace, DataPlane
 from reconciler.catalog.fence import fenced
 from reconciler.core.plan_renames import earlier_names
-from reconciler.engine.chain import Live, chains_of, links_of, locations_of, rebased
+from reconciler.engine.chain import Live, chains_of, links_of, locations_of, rebased, storage_of
 from reconciler.engine.graph import GOOD, Graph
 from reconciler.engine.journal import Journal, JournalError, NoJournal, short_id
 from reconciler.engine.outcome import JOURNAL, LEASE, SIGNAL, TIMEOUT, Halt, nothing_ran, report_of
@@ -211,7 +211,7 @@ class _Run:
         if renames := renames_of(steps):
             touched |= {name for ident in touched for name in earlier_names(ident, renames)}
         upper = frozenset(s.change.ident for s in steps if getattr(s.change, "level", None))
-        scope = Scope(detail=touched, locations=locations_of(steps), catalogs=upper)
+        scope = Scope(detail=touched, locations=locations_of(steps), storage=storage_of(steps), catalogs=upper)
         catalog = self.catalogs[name]
         tools = Tools(catalog, Reader(catalog, scope), self.retries[name], self.plan.plan_id, chains_of(steps))
         tools.data = self.data

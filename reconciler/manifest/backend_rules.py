@@ -33,7 +33,7 @@ def check_backend(capabilities: Capabilities, entries: list[Entry]) -> None:
 
 
 def _level(capabilities: Capabilities, entry: Entry, levels: Mapping[Ident, str | None]) -> None:
-    """What is inside a namespace has to fit the kind that its manifest says. Of one that says nothing the plan knows."""
+    """What is inside a namespace has to fit the kind that its manifest says. Of all others the plan knows."""
     declared, above = entry.declared, entry.declared.ident[:-1]
     if not capabilities.levels:
         if isinstance(declared, DesiredNamespace) and declared.level is not None:

@@ -92,6 +92,10 @@ CODES: Final[dict[str, str]] = {
     # M44x: what serves a catalog
     "M440": "plug-in of a catalog type cannot be used",
     "M441": "nothing says which part of the catalog to read",
+    # M446 on: storage options and secrets
+    "M446": "credential among the properties of a table",
+    "M447": "secret written out in a catalog",
+    "M448": "unknown storage option",
     # M45x: checks of a table's rows
     "M450": "check of a missing column",
     "M451": "check does not fit the column",

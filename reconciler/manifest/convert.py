@@ -12,6 +12,7 @@ from reconciler.manifest.ignore_paths import check_ignore_differences
 from reconciler.manifest.index_rules import check_indexes, warn_of_nested
 from reconciler.manifest.problem import Problem
 from reconciler.manifest.reserved_keys import check_reserved
+from reconciler.manifest.storage_rules import check_storage_properties
 from reconciler.manifest.table_rules import check_properties, check_schema
 from reconciler.model.arrow import Field
 from reconciler.model.checks import NO_CHECKS, Checks
@@ -90,6 +91,7 @@ def _common(document: Any, problems: list[Problem], fields: tuple[Field, ...] | 
     properties = spec.properties
     if properties or "description" in given:
         check_properties(spec, problems)
+        check_storage_properties(document.kind, properties or {}, problems)
         if "description" in given:
             properties = {**(properties or {}), DESCRIPTION_KEY: spec.description}
     if spec.ignoreDifferences:

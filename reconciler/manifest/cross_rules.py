@@ -15,6 +15,7 @@ from reconciler.manifest.registry import CatalogEntry, Entry, Registry
 from reconciler.manifest.row_sources import check_row_sources
 from reconciler.manifest.same_root import check_same_root
 from reconciler.manifest.schema_files import catalog_types, is_secret
+from reconciler.manifest.storage_rules import check_options
 from reconciler.model.capabilities import Capabilities
 from reconciler.model.desired import CatalogSpec
 from reconciler.model.errors import CatalogError
@@ -50,6 +51,7 @@ def check(registry: Registry, capabilities_of: CapabilitiesOf | None) -> None:
     for name, entry in registry.catalogs.items():
         objects = (registry.namespaces.get(name, {}), registry.tables.get(name, {}))
         _ignored(entry, [e for store in objects for e in store.values()])
+    check_options(registry.catalogs.values())
     check_locations(registry, known)
     check_addresses(registry)
     check_same_root(registry)

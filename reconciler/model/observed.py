@@ -111,6 +111,8 @@ class Scope:
     locations: Mapping[Ident, str] = field(default_factory=lambda: MappingProxyType({}))
     ignore: tuple[str, ...] = ()
     namespaces: frozenset[Ident] = frozenset()
+    storage: Mapping[Ident, Mapping[str, str]] = field(default_factory=lambda: MappingProxyType({}))
+    """The `storage.*` properties that declared tables are to have: how to reach the data of one without an entry."""
     catalogs: frozenset[Ident] = frozenset()
     """Namespaces that are of the upper level of a catalog with two (`Capabilities.levels`), as far as that is said."""
 

@@ -22,5 +22,7 @@ class Reading:
     """Folders that `${file:PATH}` may read from; the same."""
     resolve: bool = True
     """False: `${env:}` and `${file:}` are checked for their form only."""
+    strict: bool = False
+    """Warnings are errors."""
     environment_needed: bool = True
     """False: paths that have no overlay for the environment have nothing to change for it."""

@@ -83,7 +83,7 @@ def test_a_session_token_needs_both_keys(tmp_path: Path) -> None:
     loaded = load_text(tmp_path, catalog("glue", "session_token: t"))
     assert codes(loaded) == ["M209", "M209"]
     keys = ("access_key_id: a", "secret_access_key: b")
-    assert codes(load_text(tmp_path, catalog("glue", "session_token: t", *keys))) == []
+    assert codes(load_text(tmp_path, catalog("glue", "session_token: t", *keys))) == ["M447", "M447", "M447"]
 
 
 @pytest.mark.parametrize("type_", ["rest", "iceberg"])
@@ -171,7 +171,7 @@ def test_an_empty_part_elsewhere_is_a_value() -> None:
 
 
 def test_an_empty_variable_in_a_place_is_told_by_validate(tmp_path: Path) -> None:
-    text = HEAD + "  type: dir\n  path: s3://lake/${var:stage}/${var:no:-}x\n  storage.a: b${var:stage}\n"
+    text = HEAD + "  type: dir\n  path: s3://lake/${var:stage}/${var:no:-}x\n  storage.region: b${var:stage}\n"
     loaded = load_text(tmp_path, text, variables={"stage": " "})
     assert places(loaded, "M210") == [(6, 9 + len("s3://lake/")), (6, 9 + len("s3://lake/${var:stage}/"))]
     assert codes(loaded) == ["M210", "M210"]

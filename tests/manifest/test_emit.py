@@ -23,7 +23,12 @@ from reconciler.model.observed import Detached, Present, Snapshot, Unreadable
 from reconciler.model.state import UNKNOWN, DatasetState, Index, Marks, NamespaceState, TableState
 
 CATALOG = CatalogSpec(
-    "lake", "dir", {"path": "./lake", "storage.key": "${env:KEY}"}, Management(owner="me"), Source("x"), {"owner": "me"}
+    "lake",
+    "dir",
+    {"path": "./lake", "storage.account_key": "${env:KEY}"},
+    Management(owner="me"),
+    Source("x"),
+    {"owner": "me"},
 )
 
 AWKWARD = st.sampled_from(
@@ -146,7 +151,7 @@ metadata: {name: lake}
 spec:
   type: dir
   path: ./lake
-  storage.key: ${env:KEY}
+  storage.account_key: ${env:KEY}
   management: {owner: me}
 ---
 # table broken could not be read: Internal: line one line two

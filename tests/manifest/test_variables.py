@@ -183,22 +183,22 @@ spec:
   type: dir
   path: "s3://${var:bucket}/${env:FOLDER}"
   manifest_enabled: ${env:FLAG}
-  storage.key: "x-${env:KEY}"
-  storage.plain: "$${env:KEY}"
-  storage.evil: "${var:evil}"
+  storage.account_key: "x-${env:KEY}"
+  storage.sas_token: "$${env:KEY}"
+  storage.token: "${var:evil}"
 """
     loaded = load_text(tmp_path, text, variables={"bucket": "b", "evil": "${env:KEY}"}, environ={})
     assert codes(loaded) == []
     options = loaded.desired.catalogs["lake"].options
     assert options["path"] == "s3://b/${env:FOLDER}"
-    assert options["storage.key"] == "x-${env:KEY}"
+    assert options["storage.account_key"] == "x-${env:KEY}"
     resolved, secrets = connection_options(options, environ={"FOLDER": "f", "FLAG": "true", "KEY": "hush-hush"})
     assert resolved == {
         "path": "s3://b/f",
         "manifest_enabled": "true",
-        "storage.key": "x-hush-hush",
-        "storage.plain": "${env:KEY}",
-        "storage.evil": "${env:KEY}",
+        "storage.account_key": "x-hush-hush",
+        "storage.sas_token": "${env:KEY}",
+        "storage.token": "${env:KEY}",
     }
     assert {"hush-hush", "x-hush-hush"} <= secrets
     assert "s3://b/f" not in secrets
@@ -206,9 +206,9 @@ spec:
 
 def test_connection_errors_name_the_key_and_no_value() -> None:
     with pytest.raises(
-        ManifestError, match=r"`spec\.storage\.key`: the environment variable NONE is not set"
+        ManifestError, match=r"`spec\.storage\.account_key`: the environment variable NONE is not set"
     ) as caught:
-        connection_options({"storage.key": "hush-hush-${env:NONE}"}, environ={})
+        connection_options({"storage.account_key": "hush-hush-${env:NONE}"}, environ={})
     assert "hush" not in str(caught.value)
     assert caught.value.code == "M302"
 

@@ -1,0 +1,71 @@
+"""The `storage.*` keys: which ones object stores take, and what those among the properties of a table may say.
+
+A table's properties are written by whoever may write the catalog. They say where a store is, never who we are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from reconciler.core.secret_names import names_secret
+
+STORAGE = "storage."
+
+_PREFIXES = ("aws_", "azure_storage_", "azure_", "google_", "oss_")
+_SAME = {"endpoint_url": "endpoint", "default_region": "region", "bucket_name": "bucket"}
+
+_EVERY_STORE = """allow_http allow_invalid_certificates client_max_retries client_retry_timeout connect_timeout
+    default_content_type download_retry_count endpoint http1_only http2_only pool_idle_timeout pool_max_idle_per_host
+    proxy_ca_certificate proxy_excludes proxy_url skip_signature timeout token user_agent"""
+_S3 = """access_key_id bucket checksum_algorithm conditional_put container_authorization_token_file
+    container_credentials_full_uri container_credentials_relative_uri copy_if_not_exists disable_tagging
+    endpoint_url_sts imdsv1_fallback metadata_endpoint region request_payer role_arn role_session_name s3_express
+    secret_access_key server_side_encryption session_token sse_bucket_key_enabled sse_customer_key_base64
+    sse_kms_key_id unsigned_payload virtual_hosted_style_request web_identity_token_file"""
+_AZURE = """access_key account_key account_name authority_id bearer_token client_id client_secret container_name
+    fabric_cluster_identifier fabric_session_token fabric_token_service_url fabric_workload_host federated_token_file
+    identity_endpoint master_key msi_endpoint msi_resource_id object_id sas_key sas_token tenant_id use_azure_cli
+    use_emulator use_fabric_endpoint"""
+_OTHERS = """application_credentials service_account service_account_key service_account_path storage_token
+    access_key_secret security_token hf_token hf_revision hf_root"""
+KNOWN = frozenset(f"{_EVERY_STORE} {_S3} {_AZURE} {_OTHERS}".split())
+"""Without the prefix of the store, which every key may have (`aws_region`) and most need not have."""
+
+_IDENTITY = frozenset({"client_id", "application_credentials", "role_arn", "service_account", "service_account_path"})
+_TRUST = ("proxy_", "allow_invalid_certificates", "metadata_endpoint", "msi_endpoint", "identity_endpoint",
+          "endpoint_url_sts", "container_credentials")  # fmt: skip
+"""What would send the catalog's own credentials through somebody else, or fetch others."""
+
+
+def bare(key: str) -> str:
+    """One name for all spellings of an option: `AWS_ENDPOINT_URL`, `aws_endpoint` and `endpoint` are one."""
+    name = key.lower()
+    name = next((name[len(p) :] for p in _PREFIXES if name.startswith(p)), name)
+    return _SAME.get(name, name)
+
+
+def is_known(key: str) -> bool:
+    return bare(key) in KNOWN
+
+
+def is_credential(key: str) -> bool:
+    """Of a key without `storage.`: it says who we are, or how far others are trusted. Not for properties."""
+    name = bare(key)
+    return names_secret(key) or name in _IDENTITY or name.startswith(_TRUST)
+
+
+def storage_properties(properties: Mapping[str, str]) -> dict[str, str]:
+    return {k: v for k, v in properties.items() if k.startswith(STORAGE)}
+
+
+def credentials_in(properties: Mapping[str, str]) -> list[str]:
+    """The keys among a table's properties that are never used."""
+    return sorted(k for k in storage_properties(properties) if is_credential(k[len(STORAGE) :]))
+
+
+def options_in(properties: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
+    """What the properties of a table add to the catalog's `own` storage options: never in place of one of them, in
+    whatever spelling."""
+    taken = {bare(key) for key in own}
+    given = {k[len(STORAGE) :]: v for k, v in storage_properties(properties).items()}
+    return {k: v for k, v in given.items() if not is_credential(k) and bare(k) not in taken}

@@ -1,0 +1,58 @@
+"""Secrets that stand in a manifest, and `storage.*` keys that no object store takes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from reconciler.core.secret_names import names_secret
+from reconciler.core.secret_values import credential_in
+from reconciler.core.storage_keys import KNOWN, STORAGE, credentials_in, is_known
+from reconciler.manifest.nearest import nearest
+from reconciler.manifest.problem import Problem
+from reconciler.manifest.registry import CatalogEntry
+from reconciler.manifest.schema_files import catalog_types, is_secret
+from reconciler.model.ident import Kind
+
+_REFERENCE = re.compile(r"\$\{(env|file):")
+_ANY_NAME = ("storage.", "header.")
+"""All of it is marked secret, because some of it is; the name of a key says which."""
+
+
+def check_options(catalogs: Iterable[CatalogEntry]) -> None:
+    """Warnings: what works is not refused, but whoever reads the repository reads the secret too."""
+    for entry in catalogs:
+        for key, value in entry.spec.options.items():
+            if _written_out(key, value, entry.spec.type):
+                message = f"`spec.{key}` is a secret and stands in the manifest, for all who can read it"
+                hint = "write ${env:NAME} or ${file:PATH}, and change the secret: it has been seen"
+                entry.report(Problem("M447", ("spec", key), message, hint, severity="warning"))
+            if key.startswith(STORAGE) and not is_known(key[len(STORAGE) :]):
+                entry.report(_unknown(key[len(STORAGE) :]))
+
+
+def check_storage_properties(kind: Kind, properties: Mapping[str, str], problems: list[Problem]) -> None:
+    """Everybody who may list the catalog reads them, and they are never used to open a table."""
+    for key in credentials_in(properties) if kind == "Table" else ():
+        message = f"the property {key!r} is a credential, and properties are readable for all who read the catalog"
+        hint = f"give it as `{key}` of the Catalog document, as ${{env:NAME}} or ${{file:PATH}}"
+        problems.append(Problem("M446", ("spec", "properties", key), message, hint, at_key=True))
+
+
+def _written_out(key: str, value: object, type_: str) -> bool:
+    if not isinstance(value, str) or not value or _REFERENCE.search(value) or value.lower() in ("true", "false"):
+        return False
+    if not is_secret(key, type_ if type_ in catalog_types() else None):
+        return False
+    return not key.startswith(_ANY_NAME) or names_secret(key) or _authorizes(key) or credential_in(value) is not None
+
+
+def _authorizes(key: str) -> bool:
+    return key.lower() in ("header.authorization", "header.cookie", "header.proxy-authorization")
+
+
+def _unknown(key: str) -> Problem:
+    near = nearest(key, KNOWN, 0.7) or nearest(key.lower().partition("_")[2], KNOWN, 0.7)
+    message = f"`{STORAGE}{key}` is no option that a built-in object store takes: it has no effect there"
+    hint = f"did you mean {STORAGE}{near}?" if near else "docs/catalogs.md lists the options of object stores"
+    return Problem("M448", ("spec", f"{STORAGE}{key}"), message, hint, severity="warning")
