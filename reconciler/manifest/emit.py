@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 
+from reconciler.core.storage_keys import credentials_in
 from reconciler.core.taken_away import TakenAway, taken_away
 from reconciler.core.uris import canonical_location, holds_userinfo
 from reconciler.manifest.columns import Columns
@@ -228,6 +229,9 @@ class _Writer:
     def _common_spec(self, kind: Kind, state: NamespaceState | TableState, notes: _Notes) -> Doc:
         spec: Doc = {}
         properties = _unreserved(state.properties)
+        for key in credentials_in(properties) if kind == "Table" else ():
+            notes.warnings.append(f"the property {key!r} is left out: credentials belong in the Catalog document")
+            del properties[key]
         for key, value in list(properties.items()):
             if problem := self.property_problem(kind, key, value):
                 notes.warnings.append(f"the property {key!r} is left out: {problem}")

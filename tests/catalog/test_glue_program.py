@@ -81,3 +81,27 @@ def test_a_description_goes_though_another_tool_has_a_parameter_of_that_name(acc
     for live in (account.database(), account.table()):
         assert live["Parameters"]["description"] == "theirs"
         assert not live.get("Description")
+
+
+@pytest.mark.slow
+def test_credentials_in_the_properties_of_a_live_table_are_shown_nowhere(account: Account, tmp_path: Path) -> None:
+    account.make_database()
+    place = account.root / "db" / "t.lance"
+    lance.write_dataset(pa.table({"id": [1]}), str(place))
+    theirs = {
+        "storage.secret_access_key": "canary-one",
+        "storage.role_arn": "arn:x",
+        "storage.region": "eu-west-1",
+    }
+    account.make_table(Parameters={"table_type": "lance", **theirs})
+    head = write(tmp_path, catalog(account))
+    imported = tmp_path / "imported"
+    done = run(tmp_path, "import", head, "-o", imported)
+    text = done.out + done.err + "".join(p.read_text() for p in imported.rglob("*.yaml"))
+    assert "canary" not in text
+    assert "storage.role_arn: " not in text
+    assert "storage.region: eu-west-1" in text
+    for command in (("validate",), ("plan", "--adopt", "--format", "json"), ("plan", "--detailed-exitcode")):
+        done = run(tmp_path, command[0], imported, *command[1:])
+        assert done.code == 0, done.out + done.err
+        assert "canary" not in done.out + done.err
