@@ -25,7 +25,7 @@ from reconciler.catalog.directory_strays import stray_folders, strays
 from reconciler.catalog.directory_unfinished import PAUSES, OnlyClaimed, Unfinished, Unsettled, check_declared_only
 from reconciler.catalog.lance_dataset import Datasets
 from reconciler.catalog.locations import Surroundings
-from reconciler.catalog.marks import split
+from reconciler.catalog.marks import is_marked, split
 from reconciler.catalog.storage import RESERVED, Storage
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import ROOT, Ident, Kind, dotted
@@ -40,7 +40,7 @@ from reconciler.model.observed import (
     Scope,
     Unreadable,
 )
-from reconciler.model.state import EMPTY, UNKNOWN, DatasetState, Marks, TableState
+from reconciler.model.state import EMPTY, UNKNOWN, DatasetState, Marks, TableState, Unknown
 
 _PORTION = 250
 T = TypeVar("T")
@@ -278,8 +278,9 @@ class DirectoryReader:
                 marks, confirmed = self.record_marks(place, records)
             if marks.owner is not None and place.ident not in scope.detail:  # It may be asked to go.
                 self.need_inside(place.location)
-                marks = marks if not place.listed or self.is_made_by(marks.owner, place) else _NO_MARKS
             dataset = self.dataset(place) if place.ident in scope.detail else UNKNOWN
+            if marks.owner is not None and place.listed and not self.is_made_by(marks.owner, place, dataset):
+                marks = _NO_MARKS
             location = self.shown(place.ident, place.location, scope)
             found = Present(TableState(location, properties, marks, dataset, place=self.canonical(place.location)))
             return found if confirmed else Unsettled(found)
@@ -306,18 +307,19 @@ class DirectoryReader:
             return (record.marks, False) if ours else (_NO_MARKS, True)
         return record.marks, True
 
-    def is_made_by(self, owner: str, place: Place) -> bool:
-        """Is the folder of a root table the one that its record speaks of? It has the token of the record, or the
-        owner's mark in its data; anything else was put there instead. What cannot be read counts as the record says."""
+    def is_made_by(self, owner: str, place: Place, data: DatasetState | Unknown | None = UNKNOWN) -> bool:
+        """Is the folder of a root table the one that its record speaks of? It has the owner's mark in its data, or the
+        token of the record; anything else was put there instead. What cannot be read counts as the record says."""
+        if isinstance(data, DatasetState) and is_marked(data, owner):
+            return True
         try:
             record = self.inventory.table(place.ident[0])
             token = self.storage.read(f"{place.location}/{RESERVED}")
             if record is not None and record.claim and token == record.claim.encode():
                 return True
-            data = self._state(place.location)
+            return data is UNKNOWN and is_marked(self._state(place.location), owner)
         except CatalogError:
-            return True
-        return data.owner == owner or (data.owner is None and data.begun_by in ("", owner))
+            return data is UNKNOWN
 
     def dataset(self, place: Place) -> DatasetState | None:
         """None: declared only. Raises CatalogError when something is there that cannot be read."""

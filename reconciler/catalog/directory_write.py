@@ -215,13 +215,20 @@ class DirectoryWriter:
         from reconciler.catalog.lance_write import adopt_dataset
 
         place = self._unmoved(change.ident, context)
+        dataset = self.reader.dataset(place)
         if place.listed:
-            self.inventory.save(change.ident[0], change.marks)
+            self.inventory.save(change.ident[0], change.marks, self._new_token(place) if dataset is None else "")
         else:
             self._edit_row(change.ident, {}, (), change.marks)
-        if self.reader.dataset(place) is None:
+        if dataset is None:
             return Written()
         return adopt_dataset(self.datasets, self.reader.uri(place.location), change, context)
+
+    def _new_token(self, place: Place) -> str:
+        """Of a table without data that is taken over: its marker says whose it is from here on."""
+        token = uuid.uuid4().hex
+        self.storage.replace(f"{place.location}/{RESERVED}", token.encode())
+        return token
 
     def _edit_row(self, ident: Ident, set_: Mapping[str, str], unset: tuple[str, ...], marks: Marks) -> None:
         def edit(rows: dict[str, Row]) -> None:

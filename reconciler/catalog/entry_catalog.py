@@ -26,7 +26,7 @@ from reconciler.catalog.locations import (
     lance_uri,
     same_location,
 )
-from reconciler.catalog.marks import join, says_more, signed, split, updated
+from reconciler.catalog.marks import is_marked, join, says_more, signed, split, updated
 from reconciler.catalog.paging import bounded
 from reconciler.catalog.stats import Stats
 from reconciler.core.storage_keys import credentials_in, options_in
@@ -46,7 +46,7 @@ from reconciler.model.observed import (
     Unreadable,
     Unsupported,
 )
-from reconciler.model.state import UNKNOWN, DatasetState, Marks, NamespaceState, TableState
+from reconciler.model.state import UNKNOWN, DatasetState, Marks, NamespaceState, TableState, Unknown
 
 if TYPE_CHECKING:
     from reconciler.catalog.lance_write import DatasetChange
@@ -94,7 +94,7 @@ class EntryCatalog(Leased):
         waiting: list[tuple[Ident, Future[Finding]]] = []
         with translated(f"list {self.store.where}"), ThreadPoolExecutor(self._threads) as pool:
             for listed in bounded(self.store.walk(scope)):
-                if isinstance(listed, TableEntry) and listed.ident in scope.detail:
+                if isinstance(listed, TableEntry) and (listed.ident in scope.detail or listed.unrecorded is not None):
                     missing.discard(listed.ident)
                     waiting.append((listed.ident, pool.submit(self._table_finding, listed, scope)))
                     if len(waiting) >= _WAITING:
@@ -183,13 +183,35 @@ class EntryCatalog(Leased):
 
     def _table_finding(self, entry: TableEntry, scope: Scope) -> Finding:
         if entry.ident not in scope.detail:
-            return Present(self._state(entry, UNKNOWN, scope))
+            return Present(self._state(self._confirmed(entry, UNKNOWN), UNKNOWN, scope))
         try:
-            return Present(self._state(entry, self._dataset(entry), scope))
+            dataset = self._dataset(entry)
+            return Present(self._state(self._confirmed(entry, dataset), dataset, scope))
         except CatalogError as error:
             unused = ", ".join(credentials_in(entry.properties))
             hint = f"; {unused} of its properties is not used: give credentials as storage.* of the catalog"
             return Unreadable(error.code, error.message + (hint if unused else ""))
+
+    def _confirmed(self, entry: TableEntry, data: DatasetState | Unknown | None) -> TableEntry:
+        """A record of ours counts only together with our mark in the data or in the marker: others may have dropped the
+        table and made it again at the same name and place. What cannot be read counts as the record says."""
+        owner = split(entry.properties)[1].owner
+        if entry.unrecorded is None or owner is None:
+            return entry
+        datasets, places = self._storage_of(entry)
+        try:
+            if isinstance(data, DatasetState) and is_marked(data, owner):
+                return entry
+            if places.is_marked(entry.location, owner):
+                return entry
+            if data is UNKNOWN and is_marked(datasets.state(places.uri(entry.location)), owner):
+                return entry
+        except CatalogError as error:
+            if data is not UNKNOWN:
+                raise
+            if error.code is not Code.TABLE_NOT_FOUND:
+                return entry
+        return replace(entry, properties=entry.unrecorded, unrecorded=None, raw=None)
 
     def _state(self, entry: TableEntry, dataset: DatasetState | object | None, scope: Scope | None) -> TableState:
         properties, marks = split(entry.properties)
@@ -338,7 +360,7 @@ class EntryCatalog(Leased):
             self._declare_anywhere(change, properties)
             return
         _, places = self._storage_of(TableEntry(change.ident, location, properties))
-        marked = places.reserve(location)
+        marked = places.reserve(location, change.marks.owner)
         try:
             self.store.create_table(change.ident, location, properties, change.columns)
         except CatalogError as error:
@@ -354,12 +376,12 @@ class EntryCatalog(Leased):
             if error.unknown_outcome:
                 with contextlib.suppress(CatalogError):
                     entry = self._table(change.ident)
-                    if split(entry.properties)[1] == change.marks:
-                        self._storage_of(entry)[1].reserve(entry.location)
+                    if split(entry.properties)[1] == change.marks:  # Not where a record of ours alone says so.
+                        self._storage_of(entry)[1].take(entry.location, change.marks.owner)
             raise
         try:
             entry = TableEntry(change.ident, location, properties) if location else self._table(change.ident)
-            self._storage_of(entry)[1].reserve(entry.location)
+            self._storage_of(entry)[1].take(entry.location, change.marks.owner)
         except CatalogError as error:
             error.unknown_outcome = True  # The entry is there: whether it can be used, a re-read tells.
             raise
@@ -389,7 +411,7 @@ class EntryCatalog(Leased):
         datasets, places = self._storage_of(entry)
         dataset = self._dataset(entry)
         if dataset is None:
-            places.reserve(entry.location)  # A table of ours without data has the marker.
+            places.take(entry.location, change.marks.owner)  # A table of ours without data has the marker.
         self._update_table(change.ident, {}, (), change.marks)
         if dataset is None:
             return Written()
@@ -435,7 +457,7 @@ class EntryCatalog(Leased):
             raise CatalogError(Code.TABLE_NOT_FOUND, f"table {dotted(ident)} is not in {dotted(parent(ident))}")
         if isinstance(entry, BrokenEntry):
             raise CatalogError(entry.code, entry.message)
-        return entry
+        return self._confirmed(entry, UNKNOWN)
 
 
 def _opened(datasets: Datasets, places: Places, location: str, name: str, *, ours: bool) -> DatasetState | None:

@@ -10,6 +10,7 @@ from reconciler.catalog.storage import RESERVED, Storage, open_storage
 from reconciler.core.uris import canonical_location, folders_above, is_file_uri, with_store_scheme
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.observed import LocationCheck
+from reconciler.model.state import OWNER_KEY
 
 _REMAINS = frozenset({"_versions", "_transactions", "data", "_indices", "_deletions"})
 Kept = Mapping[str, Callable[[str], bool]]
@@ -139,9 +140,16 @@ class Places:
         inside = storage.list(folder)
         return not inside.folders and all(n.startswith(".") or self._kept[folder](n) for n in inside.files)
 
-    def reserve(self, location: str) -> bool:
+    def reserve(self, location: str, owner: str | None = None) -> bool:
         """Puts the marker there; False when it is there already."""
-        return self._open(location).create(RESERVED, b"")
+        return self._open(location).create(RESERVED, _mark(owner))
+
+    def take(self, location: str, owner: str | None) -> None:
+        """The marker of a table that is this owner's now, whatever it said before."""
+        self._open(location).replace(RESERVED, _mark(owner))
+
+    def is_marked(self, location: str, owner: str) -> bool:
+        return self._open(location).read(RESERVED) == _mark(owner)
 
     def release(self, location: str) -> None:
         storage = self._open(location)
@@ -150,3 +158,7 @@ class Places:
 
     def _open(self, location: str) -> Storage:
         return open_storage(lance_uri(location), self._options)
+
+
+def _mark(owner: str | None) -> bytes:
+    return f"{OWNER_KEY}={owner}\n".encode() if owner is not None else b""

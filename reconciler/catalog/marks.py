@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from reconciler.catalog.lance_dataset import dump_keys, load_keys
 from reconciler.model.change import Change
-from reconciler.model.state import APPLIED_BY_KEY, APPLIED_KEY, OWNER_KEY, PROTECT_KEY, RESERVED_PREFIX, Marks
+from reconciler.model.state import APPLIED_BY_KEY, APPLIED_KEY, OWNER_KEY, PROTECT_KEY, RESERVED_PREFIX, DatasetState, Marks
 
 
 def split(properties: Mapping[str, str]) -> tuple[dict[str, str], Marks]:
@@ -41,6 +41,11 @@ def join(properties: Mapping[str, str], marks: Marks, limit: int | None = None) 
         for number, at in enumerate(range(0, len(text), size)):
             joined[_part(number) if number else APPLIED_KEY] = text[at : at + size]
     return joined
+
+
+def is_marked(data: DatasetState, owner: str) -> bool:
+    """The data carries this owner's mark, or was made by a run of theirs that was cut before it wrote the mark."""
+    return data.owner == owner or (data.owner is None and data.begun_by in ("", owner))
 
 
 def signed(change: Change, applied_by: str) -> Change:

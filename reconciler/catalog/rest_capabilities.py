@@ -91,10 +91,11 @@ class RestCapabilities(Capabilities):
         return None
 
     def remark(self, change: Change) -> str | None:
-        if isinstance(change, DeclareTable) and change.location is not None and change.properties:
+        if isinstance(change, DeclareTable) and change.properties and (change.location or len(change.ident) == 1):
+            what = "a table that is registered on data" if change.location else "a root table"
             return (
-                "servers need not keep the properties of a table that is registered on data: our inventory has them, "
-                "and other clients may not see them"
+                f"servers need not keep the properties of {what}: our inventory has them, and other clients may not "
+                "see them"
             )
         return None
 

@@ -48,7 +48,9 @@ def table_entry(ident: Ident, answer: Mapping[str, Any], record: Record | None) 
     if record is None:
         return TableEntry(ident, location, properties, storage=storage)
     shown, kept = record.applied_to(properties, location), record.kept_for(location)
-    return TableEntry(ident, location, shown, raw=kept, storage=storage)
+    only_noted = record.owns(location) and split(properties)[1].owner != record.marks.owner
+    unrecorded = record.in_doubt(properties) if only_noted else None
+    return TableEntry(ident, location, shown, unrecorded=unrecorded, raw=kept, storage=storage)
 
 
 def broken(kind: Kind, ident: Ident, error: CatalogError) -> BrokenEntry:

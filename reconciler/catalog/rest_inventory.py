@@ -39,7 +39,8 @@ _ROUNDS = 5
 class Record:
     marks: Marks
     location: str | None = None
-    """Of a table: where its data is, also when it is not in the catalog any more."""
+    """Of a table: where its data is, also when it is not in the catalog any more. None: it is about to be declared, and
+    the server chooses."""
     born_with: str | None = None
     """Of a namespace: a digest of the properties that the server shows."""
     properties: Mapping[str, str] = field(default_factory=lambda: EMPTY)
@@ -50,17 +51,21 @@ class Record:
         return self.properties if self.owns(location) else EMPTY
 
     def owns(self, location: str) -> bool:
-        """Whether it makes the table at this location somebody's. A note of where removed data is does not."""
-        return self.marks.owner is not None and self.location is not None and same_location(self.location, location)
+        """Whether it speaks of the table at this location, and makes it somebody's. A note of where removed data is
+        does not."""
+        return self.marks.owner is not None and (self.location is None or same_location(self.location, location))
 
     def applied_to(self, properties: Mapping[str, str], location: str | None = None) -> dict[str, str]:
-        """The properties as they are with these marks, if they are of this very object. Protection stays in doubt:
-        too much of it harms nobody."""
-        users, own = split(properties)
+        """The properties as they are with these marks, if they are of this very object."""
         ours = self.owns(location) if location is not None else self.born_with == digest(properties)
         if not ours:
-            return join(users, replace(own, protect=own.protect or self.marks.protect))
-        return join({**self.properties, **users}, self.marks)
+            return self.in_doubt(properties)
+        return join({**self.properties, **split(properties)[0]}, self.marks)
+
+    def in_doubt(self, properties: Mapping[str, str]) -> dict[str, str]:
+        """Protection stays: too much of it harms nobody."""
+        users, own = split(properties)
+        return join(users, replace(own, protect=own.protect or self.marks.protect))
 
 
 def digest(properties: Mapping[str, str]) -> str:

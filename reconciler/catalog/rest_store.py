@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from reconciler.catalog.base import Leased, LeaseRecords
 from reconciler.catalog.entries import BrokenEntry, Listed, NamespaceEntry, TableEntry
 from reconciler.catalog.locations import lance_uri, same_location
 from reconciler.catalog.marks import split
-from reconciler.catalog.rest_api import RestApi
+from reconciler.catalog.rest_api import RestApi, text_map
 from reconciler.catalog.rest_capabilities import INVENTORY, RestCapabilities
 from reconciler.catalog.rest_entries import namespace_entry, table_entry
 from reconciler.catalog.rest_inventory import Inventory, Record, digest
@@ -30,6 +31,8 @@ class RestStore(Leased):
         self._api = api
         self._inventory = Inventory(api, capabilities.max_parallelism)
         self._relative_only = False
+        self._keeps: dict[bool, bool] = {}
+        """Of root tables, and of others: whether the server was seen to keep the properties it declares them with."""
 
     @property
     def where(self) -> str:
@@ -103,7 +106,7 @@ class RestStore(Leased):
         if above != ROOT and self._api.namespace(above) is None:
             raise CatalogError(Code.NAMESPACE_NOT_FOUND, f"namespace {dotted(above)} does not exist: create it first")
         if location is None:
-            return self._api.declare(ident, properties)
+            return self._declare(ident, properties)
         users, marks = split(properties)
         noted = self._inventory.save("Table", ident, Record(marks, location, properties=users))
         try:
@@ -114,6 +117,49 @@ class RestStore(Leased):
                     self._disown(ident, location)
             raise
         return location
+
+    def _declare(self, ident: Ident, properties: Mapping[str, str]) -> str | None:
+        """Servers need not keep the properties of a table (pylance's keep none of a root table, on its defaults): our
+        record has them then. Of a root table it is made before the table, unless this server was seen to keep them."""
+        at_root = parent(ident) == ROOT
+        keeps = self._keeps.get(at_root)
+        users, marks = split(properties)
+        noted = not keeps and (at_root or keeps is False)
+        before = self._inventory.find("Table", ident) if noted else None
+        if noted:
+            self._inventory.save("Table", ident, Record(marks, properties=users))
+        try:
+            location = self._api.declare(ident, properties)
+        except CatalogError as error:
+            if noted and not error.unknown_outcome:
+                with contextlib.suppress(CatalogError):
+                    self._put_back(ident, before)
+            raise
+        if keeps:
+            return location
+        try:
+            return self._noted(ident, Record(marks, location, properties=users), noted)
+        except CatalogError as error:
+            error.unknown_outcome = True  # The table is there.
+            raise
+
+    def _noted(self, ident: Ident, record: Record, noted: bool) -> str | None:
+        """Looks whether the server shows whose the table is. Where it does, no record is needed."""
+        answer = self._api.table(ident) or {}
+        shown = text_map(answer.get("properties"), f"describe table {dotted(ident)}")
+        keeps = self._keeps[parent(ident) == ROOT] = split(shown)[1].owner == record.marks.owner
+        location = record.location or str(answer.get("location") or answer.get("table_uri") or "") or None
+        if not keeps:
+            self._inventory.save("Table", ident, replace(record, location=location))
+        elif noted:
+            self._inventory.forget("Table", ident)
+        return location
+
+    def _put_back(self, ident: Ident, before: Record | None) -> None:
+        if before is not None:
+            self._inventory.save("Table", ident, before)
+        else:
+            self._inventory.forget("Table", ident)
 
     def _register(self, ident: Ident, location: str, properties: Mapping[str, str]) -> None:
         """Some servers take the location as they show it, others (pylance's) only relative to a root that they do not
@@ -174,6 +220,12 @@ class RestStore(Leased):
             self._api.deregister(entry.ident)
             return
         self._deregister(entry.ident)
+        if self._api.table(entry.ident) is not None:  # As pylance's server does, on its defaults, with root tables.
+            raise CatalogError(
+                Code.UNSUPPORTED,
+                f"the server goes on showing {dotted(entry.ident)} after it was deregistered, and it stays ours: drop "
+                "it with the server's own client, if it is to go",
+            )
         try:
             self._disown(entry.ident, entry.location)
         except CatalogError as error:

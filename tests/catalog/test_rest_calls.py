@@ -40,7 +40,7 @@ def test_a_scan_is_two_listings_a_namespace_and_one_read_an_object(filled: Rig) 
     assert filled.scan().keys() == EVERYTHING
     counts = filled.proxy.counts
     assert set(counts.values()) == {1}
-    listings = 2 * 4 + 1  # of three namespaces and the root, and of our inventory
+    listings = 2 * 4 + 2  # of three namespaces and the root, and of our inventory, which the root table made
     assert (filled.proxy.count("GET"), filled.proxy.count("POST", "/describe$")) == (listings, 9)
     assert filled.proxy.count() == listings + 9
     assert {json.loads(r.body)["load_detailed_metadata"] for r in filled.proxy.requests(path="/v1/table/")} == {False}

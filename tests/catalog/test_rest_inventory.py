@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 import threading
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import lance
 import lance_namespace as ln
 import pyarrow as pa
 import pytest
 from cli.cli_runs import reconciler, table, write
+from contract.outsider_dir import LocalFiles
 from rest_support import US, WRITE, Rig, rig
-from servers.proxy import answer, before, cut_answer, cut_before
+from servers.proxy import Proxy, answer, before, cut_answer, cut_before
+from servers.rest_adapter import RestServers
 
 from reconciler.catalog.locations import lance_uri
 from reconciler.catalog.rest_inventory import key_of
@@ -39,7 +44,7 @@ def state(rig: Rig, kind: str, *ident: str) -> NamespaceState | TableState:
 
 
 def protect(rig: Rig, *ident: str, marks: Marks = PROTECTED) -> None:
-    rig.apply(c.UpdateTable(ident, {}, (), marks))
+    rig.apply(c.UpdateTable(ident, {}, (), marks) if marks.owner == US.owner else c.AdoptTable(ident, marks))
 
 
 def test_marks_at_creation_need_no_inventory(rig: Rig) -> None:
@@ -429,3 +434,95 @@ def test_what_the_protocol_cannot_do_is_refused_with_the_reason_and_never_sent(r
         rig.catalog.apply(change, WRITE)
     assert (caught.value.code, caught.value.message) == (Code.UNSUPPORTED, reason)
     assert rig.proxy.count() == 0
+
+
+def make_again(rig: Rig, *ident: str, schema: pa.Schema | None = None) -> None:
+    """Somebody drops the table with its data, and makes another one: of a root table at the same place."""
+    name = list(ident)
+    rig.stranger.drop_table(ln.DropTableRequest(id=name))
+    sink = io.BytesIO()
+    schema = schema or pa.schema([("id", pa.int64()), ("secret", pa.string())])
+    with pa.ipc.new_stream(sink, schema) as writer:
+        writer.write_table(pa.table({"id": [1], "secret": ["x"]}, schema=schema))
+    rig.stranger.create_table(ln.CreateTableRequest(id=name), sink.getvalue())
+
+
+@pytest.fixture
+def plain(rest_adapter: RestServers, tmp_path: Path) -> Iterator[Rig]:
+    """A server on pylance's defaults: a root table is its folder, and has no properties."""
+    endpoint = rest_adapter.serve(tmp_path / "plain", dir_listing_enabled="true")
+    rig = Rig(tmp_path / "plain", endpoint, Proxy(endpoint))
+    yield rig
+    rig.close()
+    rest_adapter.stop(endpoint)
+
+
+def _manifests(rig: Rig, **spec: str) -> str:
+    head = (
+        "apiVersion: reconciler.lance/v1\nkind: Catalog\nmetadata: {name: lake}\n"
+        f"spec: {{type: rest, uri: '{rig.server}', management: {{owner: team-a}}}}\n"
+    )
+    return head + table("t", **spec)
+
+
+def test_a_root_table_is_ours_on_a_server_that_keeps_no_properties(plain: Rig, tmp_path: Path) -> None:
+    write(tmp_path, _manifests(plain, spec="properties: {a: '1'}"))
+    done = reconciler(tmp_path, "apply", "m.yaml", "--yes")
+    assert done.code == 0, done.out + done.err
+    assert not plain.stranger.describe_table(ln.DescribeTableRequest(id=["t"])).properties
+    live = state(plain, "Table", "t")
+    assert (live.marks.owner, dict(live.properties)) == ("team-a", {"a": "1"})
+    assert reconciler(tmp_path, "plan", "m.yaml", "--detailed-exitcode").code == 0
+    write(tmp_path, _manifests(plain).replace("schema: [{name: id, type: int64}]", "state: absent"))
+    done = reconciler(tmp_path, "apply", "m.yaml", "--yes")
+    assert done.code == 1
+    assert "goes on showing t after it was deregistered" in done.out
+    assert state(plain, "Table", "t").marks.owner == "team-a"
+
+
+@pytest.mark.parametrize("adopted", [False, True], ids=["created", "adopted"])
+def test_a_root_table_that_others_drop_and_make_again_is_theirs(plain: Rig, tmp_path: Path, adopted: bool) -> None:
+    """Also when it was adopted, declared, or is in no manifest any more: nothing of it is changed or taken out."""
+    if adopted:
+        plain.stranger.declare_table(ln.DeclareTableRequest(id=["t"]))
+    write(tmp_path, _manifests(plain, spec="allow: [drop_column]"))
+    assert reconciler(tmp_path, "apply", "m.yaml", "--yes", "--adopt").code == 0
+    make_again(plain, "t")
+    before = LocalFiles(plain.root / "t.lance").all()
+    plan = reconciler(tmp_path, "plan", "m.yaml", "--format", "json").json
+    assert {(s["verdict"], s["blocked_by"]) for s in plan["steps"]} == {("blocked", "adopt")}
+    assert reconciler(tmp_path, "apply", "m.yaml", "--yes").code == 3
+    write(tmp_path, _manifests(plain).replace('"t"', '"other"'))
+    assert reconciler(tmp_path, "apply", "m.yaml", "--yes", "--prune").code == 0
+    assert LocalFiles(plain.root / "t.lance").all() == before
+    assert plain.stranger.list_tables(ln.ListTablesRequest(id=[])).tables == ["other", "t"]
+    assert state(plain, "Table", "t").marks == Marks()
+
+
+def test_a_root_table_that_others_declare_again_is_theirs(plain: Rig) -> None:
+    plain.table("t", data=False)
+    assert state(plain, "Table", "t").marks == US
+    plain.stranger.drop_table(ln.DropTableRequest(id=["t"]))
+    plain.stranger.declare_table(ln.DeclareTableRequest(id=["t"]))
+    assert state(plain, "Table", "t").marks == Marks()
+
+
+@pytest.mark.parametrize("fault", [cut_before, cut_answer])
+def test_a_root_table_whose_declare_had_no_answer_is_not_taken_for_ours(plain: Rig, fault: Any) -> None:
+    """Nothing tells it from one that somebody else declared in the same moment."""
+    plain.proxy.fault(fault, path="/declare$")
+    if fault is cut_before:
+        plain.stranger.declare_table(ln.DeclareTableRequest(id=["t"]))
+    with pytest.raises(CatalogError) as caught:
+        plain.apply(c.DeclareTable(("t",), {}, US))
+    assert caught.value.unknown_outcome
+    assert state(plain, "Table", "t").marks == Marks()
+    assert (plain.root / "t.lance" / ".lance-reserved").read_bytes() == b"reserved"
+
+
+def test_a_declare_that_fails_leaves_no_claim(plain: Rig) -> None:
+    plain.stranger.declare_table(ln.DeclareTableRequest(id=["t"]))
+    with pytest.raises(CatalogError):
+        plain.apply(c.DeclareTable(("t",), {}, US))
+    assert plain.records() == []
+    assert state(plain, "Table", "t").marks == Marks()

@@ -96,3 +96,48 @@ def test_our_own_table_goes_whoever_wrote_its_rows(home: Path, options: dict[str
     done = reconciler(home, "apply", "m.yaml", "--yes")
     assert done.code == 0, done.out
     assert (home / "lake" / "n.lance" / ".lance-deregistered").exists()
+
+
+@pytest.mark.parametrize("adopted", [False, True], ids=["created", "adopted"])
+def test_a_table_that_is_dropped_and_made_again_is_nobodys(
+    tmp_path: Path, options: dict[str, Any], adopted: bool
+) -> None:
+    """Their columns, their properties and their marker stay as they are, until somebody says --adopt."""
+    wanted = "\n  properties: {a: '2'}" if options == {} else ""
+    declared = table("t", spec=f"allow: [drop_column]{wanted}")
+    folder = tmp_path / "lake" / "t.lance"
+    if adopted:
+        lance.write_dataset(pa.table({"id": [1]}), folder)
+    write(tmp_path, catalog("me", **options), table("t"))
+    assert reconciler(tmp_path, "apply", "m.yaml", "--yes", "--adopt").code == 0
+    shutil.rmtree(folder)
+    lance.write_dataset(pa.table({"id": [1], "secret": ["x"]}), folder)
+    (folder / ".lance-reserved").write_bytes(b"theirs")
+    before = LocalFiles(tmp_path / "lake").all()
+    write(tmp_path, catalog("me", **options), declared)
+    plan = reconciler(tmp_path, "plan", "m.yaml", "--format", "json").json
+    assert {(s["verdict"], s["blocked_by"]) for s in plan["steps"]} == {("blocked", "adopt")}
+    assert plan["unowned"] == []
+    assert reconciler(tmp_path, "apply", "m.yaml", "--yes").code == 3
+    assert LocalFiles(tmp_path / "lake").all() == before
+    assert reconciler(tmp_path, "apply", "m.yaml", "--yes", "--adopt").code == 0
+    assert lance.dataset(folder).schema.names == ["id"]
+
+
+def test_a_declared_table_that_is_made_again_is_nobodys(tmp_path: Path, options: dict[str, Any]) -> None:
+    """Its marker is all that there is of it: without our token it is not our table. Taking it over gives it one."""
+    declared = table("t").replace("schema: [{name: id, type: int64}]", "protect: false")
+    write(tmp_path, catalog("me", **options), declared)
+    assert reconciler(tmp_path, "apply", "m.yaml", "--yes").code == 0
+    marker = tmp_path / "lake" / "t.lance" / ".lance-reserved"
+    marker.write_bytes(b"reserved")
+    write(tmp_path, catalog("me", **options), table("t"))
+    plan = reconciler(tmp_path, "plan", "m.yaml", "--format", "json").json
+    assert [(s["action"], s["verdict"], s["blocked_by"]) for s in plan["steps"]] == [
+        ("create_dataset", "blocked", "adopt")
+    ]
+    write(tmp_path, catalog("me", **options), declared)
+    assert reconciler(tmp_path, "plan", "m.yaml", "--format", "json").json["unowned"] != []
+    assert reconciler(tmp_path, "apply", "m.yaml", "--yes", "--adopt").code == 0
+    assert marker.read_bytes() != b"reserved"
+    assert reconciler(tmp_path, "plan", "m.yaml", "--format", "json").json["unowned"] == []
