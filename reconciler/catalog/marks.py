@@ -8,7 +8,15 @@ from dataclasses import replace
 
 from reconciler.catalog.lance_dataset import dump_keys, load_keys
 from reconciler.model.change import Change
-from reconciler.model.state import APPLIED_BY_KEY, APPLIED_KEY, OWNER_KEY, PROTECT_KEY, RESERVED_PREFIX, DatasetState, Marks
+from reconciler.model.state import (
+    APPLIED_BY_KEY,
+    APPLIED_KEY,
+    OWNER_KEY,
+    PROTECT_KEY,
+    RESERVED_PREFIX,
+    DatasetState,
+    Marks,
+)
 
 
 def split(properties: Mapping[str, str]) -> tuple[dict[str, str], Marks]:
