@@ -11,7 +11,7 @@ from reconciler.model.change import Change, DataChange
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import Ident, Kind, dotted
 from reconciler.model.missed import Unlisted
-from reconciler.model.observed import Gap, Observation, Occupied, Scope, Unsupported
+from reconciler.model.observed import Observation, Scope, Seen
 from reconciler.model.spark import Runner
 from reconciler.model.state import DatasetState, TableState
 
@@ -84,7 +84,7 @@ class Catalog(Protocol):
     @property
     def capabilities(self) -> Capabilities: ...
 
-    def scan(self, scope: Scope) -> Iterator[Observation | Gap | Occupied | Unsupported]:
+    def scan(self, scope: Scope) -> Iterator[Seen]:
         """Everything in the catalog, in bulk. An object that cannot be read is Unreadable, a listing that cannot be
         finished is a Gap; neither raises. Raises CatalogError only when nothing at all can be said.
         Yields Present and Unreadable, and for tables of `scope.detail` that are not there Detached, or Absent when

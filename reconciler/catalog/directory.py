@@ -51,7 +51,7 @@ from reconciler.model.change import (
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import Ident, Kind, dotted
 from reconciler.model.missed import Unlisted
-from reconciler.model.observed import Gap, Observation, Scope
+from reconciler.model.observed import Observation, Scope, Seen
 from reconciler.model.state import TableState
 
 _STORAGE_PREFIX = "storage."
@@ -80,7 +80,7 @@ class DirectoryCatalog(Leased, Searched):
     def capabilities(self) -> DirectoryCapabilities:
         return self._capabilities
 
-    def scan(self, scope: Scope) -> Iterator[Observation | Gap]:
+    def scan(self, scope: Scope) -> Iterator[Seen]:
         with translated(f"scan {self.storage.root}"):
             yield from self._reader.scan(scope)
 

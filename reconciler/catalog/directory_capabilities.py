@@ -122,8 +122,13 @@ class DirectoryCapabilities(Capabilities):
         return path if "://" in path else os.path.abspath(self.path or "")
 
     def root_folders(self, name: str) -> tuple[str, ...]:
-        """Where a root table of that name may be, the usual place first."""
-        return (name + SUFFIX, name) if self.plain_folders else (name + SUFFIX,)
+        """Where a root table of that name may be, the place of a new one first. A folder without the suffix is one when
+        it is a dataset; with `plain_folders` any that is listed."""
+        return (name, name + SUFFIX) if self.lists_plain(name) else (name + SUFFIX, name)
+
+    def lists_plain(self, folder: str) -> bool:
+        """Is a folder without the suffix listed as a table? Names that other tools use for their own things are not."""
+        return self.plain_folders and not folder.startswith(("_", ".")) and DELIMITER not in folder
 
     def holds_properties(self, kind: Kind, ident: Ident) -> bool:
         return self.manifest

@@ -37,7 +37,9 @@ from reconciler.model.observed import (
     LocationCheck,
     Observation,
     Present,
+    RootSeen,
     Scope,
+    Seen,
     Unreadable,
 )
 from reconciler.model.state import EMPTY, UNKNOWN, DatasetState, Marks, TableState, Unknown
@@ -70,7 +72,7 @@ class DirectoryReader:
 
     # scan
 
-    def scan(self, scope: Scope) -> Iterator[Observation | Gap]:
+    def scan(self, scope: Scope) -> Iterator[Seen]:
         self.storage.check_root(len(scope.detail) + len(scope.namespaces - {ROOT}))
         folders, gap = self._root_listing()
         rows = self.rows()
@@ -78,17 +80,28 @@ class DirectoryReader:
         for row in rows.values():
             if row.object_type == TABLE and not self.capabilities.listed(row.ident):
                 view.places[row.ident] = row_place(row)
+        view = replace(view, records=self.inventory.files())
+        skipped = 0
         if folders is not None:
             try:
-                self.roots.place_all(view, folders)
+                skipped = self.roots.place_all(view, folders, self._named(folders, scope, view.records))
             except CatalogError as error:
                 gap = self._gap(error)
-        view = replace(view, records=self.inventory.files())
-        if gap is not None:
-            yield gap
+        yield RootSeen(self._new_root(view, folders or ()), skipped) if gap is None else gap
         yield from self._namespaces(rows)
         yield from self._tables(view, scope)
         self.storage.check_root()  # Nothing that was missing meanwhile is absent if the disk itself was.
+
+    def _named(self, folders: Sequence[str], scope: Scope, records: frozenset[str]) -> list[str]:
+        """The folders that are a table because it is declared, or because our record says that it is ours."""
+        declared = {ident[0] for ident in scope.detail if self.capabilities.listed(ident)}
+        return [f for f in folders if f in declared or table_file(f) in records]
+
+    def _new_root(self, view: View, folders: Sequence[str]) -> str | None:
+        if view.rows or view.records or folders:
+            return None
+        listing = self.storage.list()
+        return None if listing.folders or listing.files else self.storage.shown("").rstrip("/")
 
     def table_folders(self) -> frozenset[str]:
         """Of all tables, live or deregistered by their marker, as paths below the root. A folder without the suffix is

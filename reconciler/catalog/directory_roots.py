@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from reconciler.catalog.directory_capabilities import DELIMITER, SUFFIX, DirectoryCapabilities, hidden
 from reconciler.catalog.directory_places import DEREGISTERED, Place, View, location_problem, row_place, taken
 from reconciler.catalog.directory_rows import TABLE, Row, Rows, object_id
+from reconciler.catalog.directory_strays import is_made
+from reconciler.catalog.lance_remains import had_versions
 from reconciler.catalog.storage import Storage
 from reconciler.model.errors import CatalogError
 from reconciler.model.ident import Ident, Kind
@@ -17,17 +19,22 @@ class Roots:
         self.storage = storage
         self.capabilities = capabilities
 
-    def place_all(self, view: View, listed: Sequence[str]) -> None:
+    def place_all(self, view: View, listed: Sequence[str], named: Iterable[str] = ()) -> int:
+        """`named`: tables that are asked for by name, or are ours: each may be in a folder that is not listed. Returns
+        how many folders are no table's."""
         used = taken(view.rows)
         claims: dict[str, list[str]] = {}
+        rest: set[str] = set()
         for folder in listed:
             name = self._name(folder, used)
-            if name is None:
-                continue
-            if name in claims:
-                claims[name].append(folder)
-            else:
-                claims[name] = [folder]
+            if name is not None:
+                claims.setdefault(name, []).append(folder)
+            elif folder not in used and not folder.startswith("__") and not is_made(folder):
+                rest.add(folder)
+        for name in rest.intersection(named):
+            if not hidden(name) and self._is_dataset(name):
+                claims.setdefault(name, []).append(name)
+                rest.discard(name)
         marked = self.storage.having([f for folders in claims.values() for f in folders], DEREGISTERED)
         roots = {k: r for k, r in view.rows.items() if r.object_type == TABLE and DELIMITER not in k}
         for name, folders in claims.items():
@@ -38,6 +45,11 @@ class Roots:
         for name, row in roots.items():
             if name not in claims and not hidden(name):
                 self._place(view, name, [], marked, row)
+        return len(rest)
+
+    def _is_dataset(self, folder: str) -> bool:
+        """Or what is left of one: a table is never made beside it."""
+        return self.storage.is_dataset(folder) or had_versions(self.storage, folder)
 
     def _name(self, folder: str, used: set[str | None]) -> str | None:
         """The root table that this folder is, or None."""
@@ -45,7 +57,7 @@ class Roots:
             return None
         if folder.endswith(SUFFIX):
             return folder[: -len(SUFFIX)] or None
-        return folder if self.capabilities.plain_folders and not folder.startswith("_") and "$" not in folder else None
+        return folder if self.capabilities.lists_plain(folder) else None
 
     def _place(self, view: View, name: str, folders: Sequence[str], marked: frozenset[str], row: Row | None) -> None:
         ident = (name,)
@@ -66,7 +78,8 @@ class Roots:
         if key[0] != "Table" or not self.capabilities.listed(key[1]):
             return ()
         try:
-            return [f for f in self.capabilities.root_folders(key[1][0]) if self.storage.is_folder(f)]
+            found = [f for f in self.capabilities.root_folders(key[1][0]) if self.storage.is_folder(f)]
+            return [f for f in found if self._name(f, set()) is not None or self._is_dataset(f)]
         except CatalogError as error:
             return error
 

@@ -18,6 +18,11 @@ def folder_name(random: str, object_id: str) -> str:
     return f"{random[:8]}_{_UNSAFE.sub('_', object_id)}"
 
 
+def is_made(folder: str) -> bool:
+    """Named as a table of `__manifest` is: of a live one, or of one that was taken out and whose data is kept."""
+    return _FOLDER.fullmatch(folder) is not None
+
+
 def strays(folders: Iterable[str], used: set[str | None]) -> Mapping[str, list[str]]:
     """The folders that no table has, by the object id in their name."""
     found: dict[str, list[str]] = {}

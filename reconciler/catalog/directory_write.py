@@ -128,6 +128,7 @@ class DirectoryWriter:
         """Claim in the inventory, row, marker with the claim's token, confirmation: in this order, so that a table
         appears with its properties and its owner, and a run that dies before leaves nothing that counts as a table."""
         name = change.ident[0]
+        home = self.capabilities.root_folders(name)[0]
         row = self.reader.rows().get(name)
         if row is not None and row.object_type == NAMESPACE:
             raise CatalogError(Code.INVALID_TABLE_STATE, f"there is a namespace named {dotted(change.ident)}")
@@ -143,9 +144,9 @@ class DirectoryWriter:
             self.storage.replace(f"{left}/{RESERVED}", claim.claim.encode())
             self.storage.delete(f"{left}/{DEREGISTERED}")
         if self.capabilities.manifest:
-            self._save_root_row(change.ident, left or f"{name}.lance", change.properties, ())
+            self._save_root_row(change.ident, left or home, change.properties, ())
         if left is None:
-            self._reserve(change.ident, f"{name}.lance", claim, row)
+            self._reserve(change.ident, home, claim, row)
         self.inventory.confirm(claim)
 
     def _need_declared_only(self, ident: Ident, folder: str) -> None:

@@ -43,6 +43,7 @@ from reconciler.model.observed import (
     Occupied,
     Present,
     Scope,
+    Seen,
     Unreadable,
     Unsupported,
 )
@@ -86,7 +87,7 @@ class EntryCatalog(Leased):
 
     # reads
 
-    def scan(self, scope: Scope) -> Iterator[Observation | Gap | Occupied | Unsupported]:
+    def scan(self, scope: Scope) -> Iterator[Seen]:
         """Streams: entries that need no dataset come as they are listed, the others as their datasets are read."""
         self._look_for(scope)
         missing = set(scope.detail)

@@ -192,8 +192,9 @@ def _catalog(spec: CatalogSpec, snapshot: Snapshot, plan: CatalogPlan, capabilit
     namespaces, tables, others = live_counts(snapshot, capabilities)
     tables += snapshot.left_out.tables
     said = tuple(sorted(set(problems), key=lambda p: (p.message, p.code)))
-    stale, coverage = tuple(plan.stale), tuple(plan.coverage)
-    return CatalogSummary(spec.type, not problems, namespaces, tables, _written(spec), said, stale, coverage, others)
+    counted = spec.type, not problems, namespaces, tables
+    kept = tuple(plan.stale), tuple(plan.coverage), others
+    return CatalogSummary(*counted, _written(spec), said, *kept, snapshot.root.new, snapshot.root.skipped)
 
 
 def _read_only(desired: Desired, steps: tuple[Step, ...], planned: Container[str]) -> dict[str, CatalogSummary]:

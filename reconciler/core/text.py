@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from reconciler.core.diff_properties import MapDiff
+from reconciler.model.plan import CatalogSummary
 
 
 def listing(names: Sequence[str], most: int = 4) -> str:
@@ -30,6 +31,14 @@ def live_size(namespaces: int, tables: int, others: int, thousands: str = "") ->
     if not others:
         return size
     return f"{size}, {others:{thousands}} of {'another format' if others == 1 else 'other formats'}"
+
+
+def size_of(catalog: CatalogSummary) -> str:
+    """What a catalog holds, for its heading."""
+    size = live_size(catalog.namespaces, catalog.tables, catalog.other_tables)
+    skipped = f", {plural(catalog.skipped_folders, 'folder')} skipped" if catalog.skipped_folders else ""
+    new = f"; new: nothing exists at {catalog.new_at} yet" if catalog.new_at else ""
+    return size + skipped + new
 
 
 def speed(size: int, seconds: float) -> str:

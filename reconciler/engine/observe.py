@@ -18,10 +18,11 @@ from reconciler.model.observed import (
     Finding,
     Gap,
     LocationCheck,
-    Observation,
     Occupied,
     Present,
+    RootSeen,
     Scope,
+    Seen,
     Snapshot,
     Unreadable,
     Unsupported,
@@ -38,7 +39,7 @@ class Scanned(Protocol):
     @property
     def capabilities(self) -> Capabilities: ...
 
-    def scan(self, scope: Scope) -> Iterator[Observation | Gap | Occupied | Unsupported]: ...
+    def scan(self, scope: Scope) -> Iterator[Seen]: ...
 
 
 def observe(
@@ -79,7 +80,11 @@ def _collected(
     closed: set[Ident] = set()
     lacks: list[Unsupported] = []
     checked: dict[Ident, LocationCheck] = {}
+    root = RootSeen()
     for found in catalog.scan(scope):
+        if isinstance(found, RootSeen):
+            root = replace(found, new=clean(found.new)) if found.new else found
+            continue
         if isinstance(found, Unsupported):
             lacks.append(replace(found, reason=clean(found.reason)))
             continue
@@ -126,6 +131,7 @@ def _collected(
         _chosen(catalog.capabilities, {i: tables[i] for i in sorted(scope.detail) if i in tables}),
         dict(sorted(checked.items())),
         tuple(sorted(lacks, key=lambda u: (u.ident, u.change))),
+        root=root,
     )
 
 

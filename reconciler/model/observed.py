@@ -99,6 +99,20 @@ class Unsupported:
 
 
 @dataclass(frozen=True, slots=True)
+class RootSeen:
+    """What a scan says of the place of the whole catalog."""
+
+    new: str | None = None
+    """Where nothing exists yet: the first write makes the catalog there."""
+    skipped: int = 0
+    """So many folders in it are no table's: of other tools, or not named as tables are."""
+
+
+Seen = Observation | Gap | Occupied | Unsupported | RootSeen
+"""What a scan yields."""
+
+
+@dataclass(frozen=True, slots=True)
 class Scope:
     """What a scan has to cover.
 
@@ -167,6 +181,7 @@ class Snapshot:
     data_left: Mapping[Ident, str] = field(default_factory=lambda: MappingProxyType({}))
     """In a simulation: where the data of deregistered tables stays that nobody opened. A real catalog is looked at
     again (`checked`)."""
+    root: RootSeen = RootSeen()
 
     def refuses(self, change: Change) -> str | None:
         """As `Capabilities.refuses`, by the service's own word."""

@@ -138,6 +138,10 @@ class CatalogSummary:
     coverage: tuple[Coverage, ...] = ()
     other_tables: int = 0
     """Tables of other formats, and views: in no other number here."""
+    new_at: str | None = None
+    """Nothing exists there yet: the first write makes the catalog."""
+    skipped_folders: int = 0
+    """Folders in the root of a directory catalog that are no table's."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -342,6 +342,10 @@ def _catalog_json(s: CatalogSummary) -> dict[str, Json]:
         out["projection_stale"] = [list(ident) for ident in s.projection_stale]
     if s.coverage:
         out["coverage"] = [_coverage_json(c) for c in s.coverage]
+    if s.new_at is not None:
+        out["new_at"] = s.new_at
+    if s.skipped_folders:
+        out["skipped_folders"] = s.skipped_folders
     return out
 
 
@@ -349,17 +353,9 @@ def _catalog_from(v: Mapping[str, Any]) -> CatalogSummary:
     stale = tuple(tuple(ident) for ident in v.get("projection_stale", ()))
     problems = tuple(map(read_error_from, v["problems"]))
     coverage = tuple(_coverage_from(c) for c in v.get("coverage", ()))
-    return CatalogSummary(
-        v["type"],
-        v["complete"],
-        v["namespaces"],
-        v["tables"],
-        v["spec"],
-        problems,
-        stale,
-        coverage,
-        v.get("other_tables", 0),
-    )
+    counted = v["type"], v["complete"], v["namespaces"], v["tables"]
+    kept = stale, coverage, v.get("other_tables", 0)
+    return CatalogSummary(*counted, v["spec"], problems, *kept, v.get("new_at"), v.get("skipped_folders", 0))
 
 
 def _coverage_json(found: Coverage) -> dict[str, Json]:

@@ -12,7 +12,7 @@ from typing import Any
 from reconciler.model.capabilities import Capabilities
 from reconciler.model.errors import CatalogError
 from reconciler.model.ident import Ident
-from reconciler.model.observed import Gap, LeftOut, Observation, Occupied, Scope, Unsupported
+from reconciler.model.observed import LeftOut, Scope, Seen
 from reconciler.pipeline import fleet_task
 from reconciler.pipeline.fleet_task import LISTED, READ, CatalogTask, Keep, ident_of
 from reconciler.pipeline.jobs import TASKS_PER_CORE, cores, done
@@ -88,7 +88,7 @@ class FleetCatalog:
         self.keep = keep
         self.left_out = LeftOut()
 
-    def scan(self, scope: Scope) -> Iterator[Observation | Gap | Occupied | Unsupported]:
+    def scan(self, scope: Scope) -> Iterator[Seen]:
         """Raises CatalogError as the catalog does there."""
         job = fleet_task.looking(self._task, scope, self.keep)
         frame = self._spark.range(0, 1, 1, 1).mapInArrow(job, "parcel binary")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from reconciler.core.text import live_size, plural
+from reconciler.core.text import plural, size_of
 from reconciler.model.diagnostic import OF_OTHERS, Diagnostic
 from reconciler.model.finding import Finding
 from reconciler.model.ident import ObjectKey, dotted
@@ -189,7 +189,7 @@ class _Sections:
     def __init__(self, draft: Draft, name: str, page: _PlanPage) -> None:
         self._draft, self._catalog, self._owners = draft, page.summary_of(name), page.owners
         catalog = self._catalog
-        size = live_size(catalog.namespaces, catalog.tables, catalog.other_tables)
+        size = prose(size_of(catalog))
         self._heading = draft.page.section(f"#### Catalog {code(name)} ({code(catalog.type)}: {size})\n\n")
         self._incomplete = draft.page.section("", "\n", self._heading)
         columns = header("change", "object", "steps", "why", "manifest")

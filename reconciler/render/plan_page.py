@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from urllib.parse import urlencode
 
-from reconciler.core.text import live_size
+from reconciler.core.text import size_of
 from reconciler.model.diagnostic import Diagnostic
 from reconciler.model.plan import Plan
 from reconciler.render.graph_svg import drawing
@@ -36,7 +36,7 @@ def _header(plan: Plan, title: str) -> str:
         told.append(f"<p>Beside the steps: {', '.join(f'{number} {what}' for number, what in beside if number)}.</p>")
     about = [f"plan <code>{text(plan.plan_id)}</code>", f"reconciler {text(plan.tool_version)}"]
     for name, catalog in sorted(plan.catalogs.items(), key=lambda item: (item[1].complete, item[0]))[:_CATALOGS]:
-        size = live_size(catalog.namespaces, catalog.tables, catalog.other_tables)
+        size = text(size_of(catalog))
         state = "" if catalog.complete else ' <span class="alert">not read completely</span>'
         about.append(f"catalog <strong>{text(name)}</strong> ({text(catalog.type)}: {size}){state}")
     if len(plan.catalogs) > _CATALOGS:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from reconciler.core.text import live_size
+from reconciler.core.text import size_of
 from reconciler.model.change import RefreshIndex
 from reconciler.model.coverage import Coverage
 from reconciler.model.diagnostic import Diagnostic
@@ -67,8 +67,7 @@ def _plan_lines(plan: Plan, title: str) -> Iterator[str]:
 
 
 def _catalog_lines(name: str, catalog: CatalogSummary, steps: Sequence[Step], refused: str | None) -> Iterator[str]:
-    size = live_size(catalog.namespaces, catalog.tables, catalog.other_tables)
-    yield f"Catalog {safe(name)} ({safe(catalog.type)}: {size})"
+    yield f"Catalog {safe(name)} ({safe(catalog.type)}: {safe(size_of(catalog))})"
     for problem in catalog.problems:
         yield f"  incomplete: {safe(problem.message)}"
     lacking: dict[Ident, list[Coverage]] = {}

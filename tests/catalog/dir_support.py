@@ -20,7 +20,7 @@ from reconciler.model.change import (
     DeclareTable,
 )
 from reconciler.model.ident import Ident, Kind
-from reconciler.model.observed import Finding, Gap, Present, Scope
+from reconciler.model.observed import Finding, Gap, Present, RootSeen, Scope
 from reconciler.model.state import DatasetState, Marks, TableState
 
 CONTEXT = WriteContext("sha256:plan", "s1")
@@ -96,6 +96,8 @@ def data(catalog: DirectoryCatalog, *ident: str) -> DatasetState:
 def scanned(catalog: DirectoryCatalog, scope: Scope | None = None) -> dict[tuple[str, Ident], Finding]:
     found: dict[tuple[str, Ident], Finding] = {}
     for item in catalog.scan(scope or Scope()):
+        if isinstance(item, RootSeen):
+            continue
         assert not isinstance(item, Gap), item
         assert (item.kind, item.ident) not in found
         found[item.kind, item.ident] = item.finding

@@ -163,7 +163,7 @@ def test_plain_folders(tmp_path: Path) -> None:
     run(catalog, declare("images", location=gone.location))
     assert data(catalog, "images").version == 2
     make_table(catalog, "new")
-    assert (tmp_path / "new.lance").is_dir()
+    assert (tmp_path / "new").is_dir()
 
 
 def test_hidden_names_are_never_objects(tmp_path: Path) -> None:
