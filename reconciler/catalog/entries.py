@@ -41,12 +41,12 @@ class TableEntry:
     columns: tuple[Column, ...] | None = None
     """What the catalog itself shows as the columns, in the form of `Capabilities.columns_of`."""
     marks: Marks | None = None
-    unrecorded: Mapping[str, str] | None = None
-    """Given when the service itself does not show whose it is, and only a record of ours does: the `properties` without
-    that record. It counts where the marker or the data at the location carries the owner's mark."""
     raw: Any = field(default=None, compare=False, repr=False)
     storage: Mapping[str, str] | None = field(default=None, compare=False, repr=False)
     """Storage options that the service handed out for this table. Secret: never shown, never kept."""
+    unrecorded: Mapping[str, str] | None = field(default=None, compare=False)
+    """Given when the service itself does not show whose it is, and only a record of ours does: the `properties` without
+    that record. It counts where the marker or the data at the location carries the owner's mark."""
 
 
 @dataclass(frozen=True, slots=True)
