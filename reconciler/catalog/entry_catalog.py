@@ -236,7 +236,7 @@ class EntryCatalog(Leased):
 
     def _options_of(self, entry: TableEntry) -> Mapping[str, str]:
         """What the table's own properties add, the catalog's options, and above both what the service handed out."""
-        more = options_in(entry.properties, self._options)
+        more = options_in(entry.properties, self._options, entry.location)
         return {**more, **self._options, **(entry.storage or {})} if more or entry.storage else self._options
 
     def _storage_of(self, entry: TableEntry) -> tuple[Datasets, Places]:

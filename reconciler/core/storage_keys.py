@@ -33,8 +33,11 @@ KNOWN = frozenset(f"{_EVERY_STORE} {_S3} {_AZURE} {_OTHERS}".split())
 
 _IDENTITY = frozenset({"client_id", "application_credentials", "role_arn", "service_account", "service_account_path"})
 _TRUST = ("proxy_", "allow_invalid_certificates", "metadata_endpoint", "msi_endpoint", "identity_endpoint",
-          "endpoint_url_sts", "container_credentials")  # fmt: skip
+          "endpoint_url_sts", "container_credentials", "fabric_workload_host")  # fmt: skip
 """What would send the catalog's own credentials through somebody else, or fetch others."""
+
+_SIGNED = ("s3://", "s3a://", "s3n://", "s3+ddb://")
+_ADDRESS = frozenset({"endpoint", "allow_http"})
 
 
 def bare(key: str) -> str:
@@ -63,9 +66,10 @@ def credentials_in(properties: Mapping[str, str]) -> list[str]:
     return sorted(k for k in storage_properties(properties) if is_credential(k[len(STORAGE) :]))
 
 
-def options_in(properties: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
+def options_in(properties: Mapping[str, str], own: Mapping[str, str], location: str) -> dict[str, str]:
     """What the properties of a table add to the catalog's `own` storage options: never in place of one of them, in
-    whatever spelling."""
-    taken = {bare(key) for key in own}
+    whatever spelling. An endpoint counts on S3 alone: requests are signed there, and elsewhere they hold a token that
+    would go to whoever wrote the property."""
+    taken = {bare(key) for key in own} | (frozenset() if location.startswith(_SIGNED) else _ADDRESS)
     given = {k[len(STORAGE) :]: v for k, v in storage_properties(properties).items()}
     return {k: v for k, v in given.items() if not is_credential(k) and bare(k) not in taken}

@@ -45,9 +45,12 @@ def test_credentials_of_a_live_table_are_not_used() -> None:
         "storage.allow_invalid_certificates": "true",
         "region": "none",
     }
-    assert options_in(theirs, {}) == {"region": "eu-west-1", "AWS_ENDPOINT_URL": "http://theirs"}
-    assert options_in(theirs, {"endpoint": "http://ours"}) == {"region": "eu-west-1"}
-    assert options_in(theirs, {"aws_default_region": "x", "aws_endpoint": "y"}) == {}
+    at = "s3://lake/t"
+    assert options_in(theirs, {}, at) == {"region": "eu-west-1", "AWS_ENDPOINT_URL": "http://theirs"}
+    assert options_in(theirs, {"endpoint": "http://ours"}, at) == {"region": "eu-west-1"}
+    assert options_in(theirs, {"aws_default_region": "x", "aws_endpoint": "y"}, at) == {}
+    for bearer in ("gs://lake/t", "az://lake/t", "abfss://lake@account/t", "/lake/t"):
+        assert options_in(theirs, {}, bearer) == {"region": "eu-west-1"}, "a token would go there"
     assert credentials_in(theirs) == [
         "storage.allow_invalid_certificates", "storage.aws_secret_access_key", "storage.proxy_url",
     ]  # fmt: skip
