@@ -98,7 +98,7 @@ class EntryStore(Protocol):
 
     @property
     def property_limit(self) -> int | None:
-        """The longest property value, in characters."""
+        """The longest property value, in UTF-16 units."""
 
     def walk(self, scope: Scope) -> Iterator[Listed]:
         """Everything in scope, every page, every level; a page that fails is a Gap, an object that fails is Broken.

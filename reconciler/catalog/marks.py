@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from reconciler.catalog.lance_dataset import dump_keys, load_keys
+from reconciler.core.text import utf16_parts
 from reconciler.model.change import Change
 from reconciler.model.state import (
     APPLIED_BY_KEY,
@@ -35,7 +36,8 @@ def split(properties: Mapping[str, str]) -> tuple[dict[str, str], Marks]:
 
 
 def join(properties: Mapping[str, str], marks: Marks, limit: int | None = None) -> dict[str, str]:
-    """The opposite of `split`. Marks that say nothing take no key; no value is longer than `limit` characters."""
+    """The opposite of `split`. Marks that say nothing take no key; no value is longer than `limit` UTF-16
+    units."""
     joined = {k: v for k, v in properties.items() if not _is_mark(k)}
     if marks.owner is not None:
         joined[OWNER_KEY] = marks.owner
@@ -45,9 +47,8 @@ def join(properties: Mapping[str, str], marks: Marks, limit: int | None = None) 
         joined[APPLIED_BY_KEY] = marks.applied_by
     if marks.applied:
         text = dump_keys(marks.applied)
-        size = limit or len(text)
-        for number, at in enumerate(range(0, len(text), size)):
-            joined[_part(number) if number else APPLIED_KEY] = text[at : at + size]
+        for number, part in enumerate(utf16_parts(text, limit or 2 * len(text))):
+            joined[_part(number) if number else APPLIED_KEY] = part
     return joined
 
 

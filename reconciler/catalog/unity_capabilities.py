@@ -15,18 +15,22 @@ from urllib.parse import quote
 
 from reconciler.catalog.lance_types import type_problem
 from reconciler.catalog.unity_columns import columns_of
+from reconciler.core.text import utf16_length
 from reconciler.core.uris import holds_userinfo
 from reconciler.model.arrow import ArrowType, Field
 from reconciler.model.capabilities import Capabilities
-from reconciler.model.change import Change, RenameNamespace, RenameTable, SyncColumns, UpdateTable
+from reconciler.model.change import Change, DeclareTable, RenameNamespace, RenameTable, SyncColumns, UpdateTable
 from reconciler.model.ident import Ident, Kind
 from reconciler.model.state import DESCRIPTION_KEY, Column
 
 LIMIT = 255
-"""Of a name, a property's key and value, a schema's comment: what the server's database holds."""
+"""Of a name, a property's key and value, a schema's comment: what the server's database holds, in UTF-16 units. It
+refuses more with a 500."""
 MARKER = "table_type"
 """The property that says `lance`: written by us, and not the user's."""
-_TABLE_COMMENT = 65535
+LONG_COMMENT = 65535
+"""Of a table and of a column."""
+LONGEST_LOCATION = 2048
 _NAME = re.compile(r"[a-zA-Z0-9_@-]+")
 _CLOUD = ("s3", "gs", "abfs", "abfss")
 _NOT_IN_A_URI = re.compile(r"[\x00-\x20\x7f\"<>\\^`{|}#?]|%(?![0-9A-Fa-f]{2})")
@@ -70,19 +74,23 @@ class UnityCapabilities(Capabilities):
         return type_problem(type_)
 
     def schema_problem(self, fields: Sequence[Field]) -> str | None:
-        long = next((f.name for f in fields if len(f.name) > LIMIT), None)
-        return f"the column name {long[:20]}… has more than {LIMIT} characters" if long else None
+        for f in fields:
+            problem = too_long(f"the column name {f.name[:20]}…", f.name, LIMIT) or too_long(
+                f"the comment of column {f.name!r}", f.comment or "", LONG_COMMENT
+            )
+            if problem:
+                return problem
+        return None
 
     def property_problem(self, kind: Kind, key: str, value: str) -> str | None:
         if key == MARKER and kind == "Table":
             return f"the property {MARKER!r} is what makes it a Lance table: leave it out"
         if key == DESCRIPTION_KEY:
             return _comment_problem(kind, value)
-        if len(key) > LIMIT:
-            return f"the key has {len(key)} characters, Unity holds {LIMIT}"
-        if len(value) > LIMIT:
-            return f"the value has {len(value)} characters, Unity holds {LIMIT}"
-        return None
+        return too_long("the key", key, LIMIT) or too_long("the value", value, LIMIT)
+
+    def owner_problem(self, owner: str) -> str | None:
+        return too_long("it", owner, LIMIT)
 
     def location_problem(self, ident: Ident, location: str) -> str | None:
         if "${" in location:
@@ -91,18 +99,29 @@ class UnityCapabilities(Capabilities):
             return "the location holds a user name or a password (scheme://user:password@...): leave them out"
         if "://" not in location and not location.startswith("file:"):
             absolute = location.startswith("/") and location.strip("/") and not location.startswith("//")
-            return None if absolute else f"the location {location!r} must be an absolute path of a folder, or a URI"
-        return _uri_problem(location)
+            if not absolute:
+                return f"the location {location!r} must be an absolute path of a folder, or a URI"
+        elif problem := _uri_problem(location):
+            return problem
+        return too_long("the location, as the server stores it,", wire_location(location), LONGEST_LOCATION)
 
     def location_of(self, ident: Ident) -> str | None:
         return f"{wire_location(self.root)}/{'/'.join(ident)}" if self.root is not None else None
+
+    def _place_problem(self, change: DeclareTable) -> str | None:
+        """Of a place by rule: one that a manifest chooses is checked there."""
+        location = change.location or self.location_of(change.ident)
+        problem = too_long("its location", wire_location(location), LONGEST_LOCATION) if location else None
+        return f"{problem}: choose a shorter spec.root, shorter names or a `location`" if problem else None
 
     def columns_of(self, fields: Sequence[Field]) -> tuple[Column, ...] | None:
         return columns_of(fields)
 
     def refuses(self, change: Change) -> str | None:
-        if isinstance(change, RenameTable):
-            return "Unity has no rename of a table: deregister it and declare it under the new name"
+        if isinstance(change, DeclareTable):
+            return self._place_problem(change)
+        if isinstance(change, RenameTable) and change.ident[:2] != change.source[:2]:
+            return "a table keeps its schema in a rename: deregister it and declare it under the new name"
         if isinstance(change, RenameNamespace) and change.ident[:1] != change.source[:1]:
             return "a schema cannot move to another catalog"
         if isinstance(change, SyncColumns) or (isinstance(change, UpdateTable) and (change.set or change.unset)):
@@ -125,6 +144,15 @@ def wire_location(location: str) -> str:
     return location.rstrip("/")
 
 
+def too_long(what: str, text: str, most: int) -> str | None:
+    """Why the server's database does not hold this text, or None."""
+    size = utf16_length(text)
+    if size <= most:
+        return None
+    counted = f"{size} characters" if size == len(text) else f"{len(text)} characters, which are {size} UTF-16 units"
+    return f"{what} has {counted}, Unity holds {most}"
+
+
 def _known(value: object) -> str | None:
     return value if isinstance(value, str) and value and "${" not in value else None
 
@@ -140,10 +168,10 @@ def _name_problem(name: str) -> str | None:
 
 
 def _comment_problem(kind: Kind, value: str) -> str | None:
-    most = LIMIT if kind == "Namespace" else _TABLE_COMMENT
+    most = LIMIT if kind == "Namespace" else LONG_COMMENT
     if not value:
         return "an empty description cannot be told from none in Unity: leave it out"
-    return f"the description has {len(value)} characters, Unity holds {most}" if len(value) > most else None
+    return too_long("the description", value, most)
 
 
 def _uri_problem(location: str) -> str | None:

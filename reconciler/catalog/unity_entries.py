@@ -11,11 +11,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from reconciler.catalog.entries import BrokenEntry, NamespaceEntry, TableEntry
-from reconciler.catalog.marks import split
-from reconciler.catalog.unity_capabilities import MARKER, wire_location
+from reconciler.catalog.marks import join, split
+from reconciler.catalog.unity_capabilities import (
+    LIMIT,
+    LONG_COMMENT,
+    LONGEST_LOCATION,
+    MARKER,
+    too_long,
+    wire_location,
+)
 from reconciler.catalog.unity_client import Wire
 from reconciler.catalog.unity_columns import shown_columns, wire_columns
-from reconciler.model.errors import Code
+from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import Ident, dotted
 from reconciler.model.state import DESCRIPTION_KEY, Column, Marks
 
@@ -77,7 +84,7 @@ def table_body(ident: Ident, location: str, properties: Mapping[str, str], colum
 def replacement(entry: TableEntry, properties: Mapping[str, str], columns: tuple[Column, ...] | None) -> Wire:
     """The entry with these changes. What else it has (its format, the spelling of its marker) stays."""
     old: Wire = entry.raw
-    body = restored(old)
+    body = restored(old, None)
     kept, comment = _divided(properties)
     theirs = _theirs(old)
     body["properties"] = {**kept, **theirs, MARKER: (old.get("properties") or {}).get(MARKER, LANCE)}
@@ -101,12 +108,33 @@ def brought_back(
     return replacement(entry, {**theirs, **properties}, columns), frozenset(theirs)
 
 
-def restored(old: Wire) -> Wire:
-    """The body that makes an entry again as the server once answered it."""
+def restored(old: Wire, marks: Marks | None) -> Wire:
+    """The body that makes an entry again as the server once answered it. `marks`: those that were kept beside it, under
+    an id that it does not get back."""
     keys = ("name", "catalog_name", "schema_name", "table_type", "data_source_format", "storage_location", "comment")
     body: dict[str, Any] = {k: old[k] for k in keys if old.get(k) is not None}
     columns = [{k: v for k, v in c.items() if v is not None} for c in old.get("columns") or ()]
-    return {**body, "columns": columns, "properties": dict(old.get("properties") or {})}
+    properties = dict(old.get("properties") or {})
+    return {**body, "columns": columns, "properties": properties if marks is None else join(properties, marks, LIMIT)}
+
+
+def need_storable(ident: Ident, body: Wire) -> None:
+    """The server fails with a 500 over what its database does not hold, and when it does the old entry is gone. Not all
+    of a body is in a manifest: others' properties, columns of the data, the owner. Raises CatalogError."""
+    longest = LONG_COMMENT if "storage_location" in body else LIMIT
+    texts = [
+        ("the description", body.get("comment"), longest),
+        ("the location", body.get("storage_location"), LONGEST_LOCATION),
+    ]
+    for key, value in body["properties"].items():
+        texts += [(f"the key of the property {key[:20]!r}", key, LIMIT), (f"the property {key[:20]!r}", value, LIMIT)]
+    for column in body.get("columns", ()):
+        name = column["name"]
+        texts += [(f"the column name {name[:20]}…", name, LIMIT)]
+        texts += [(f"the comment of column {name[:20]!r}", column.get("comment"), LONG_COMMENT)]
+    problem = next((p for what, text, most in texts if text and (p := too_long(what, text, most))), None)
+    if problem is not None:
+        raise CatalogError(Code.INVALID_INPUT, f"{dotted(ident)}: {problem}: nothing was written")
 
 
 def _odd(wire: Wire) -> str | None:

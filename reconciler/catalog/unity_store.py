@@ -28,6 +28,7 @@ from reconciler.catalog.unity_client import KINDS, UnityClient, Wire
 from reconciler.catalog.unity_entries import (
     brought_back,
     namespace_entry,
+    need_storable,
     replacement,
     restored,
     schema_body,
@@ -171,12 +172,16 @@ class UnityStore(Leased):
 
     def create_namespace(self, ident: Ident, properties: Mapping[str, str]) -> None:
         self._need_known(ident, "Namespace")
+        body = schema_body(ident, properties)
+        need_storable(ident, body)
         with self._turn(ident):
-            self.client.create_schema(schema_body(ident, properties))
+            self.client.create_schema(body)
             self._check_single("Namespace", ident)
 
     def update_namespace(self, entry: NamespaceEntry, properties: Mapping[str, str]) -> None:
-        self.client.update_schema(entry.ident, schema_update(entry, properties))
+        body = schema_update(entry, properties)
+        need_storable(entry.ident, body)
+        self.client.update_schema(entry.ident, body)
 
     def rename_namespace(self, entry: NamespaceEntry, ident: Ident) -> None:
         self._need_known(ident, "Namespace")
@@ -199,7 +204,9 @@ class UnityStore(Leased):
         with self._turn(ident):
             cut = self.records.replaced(ident)
             if cut is None:
-                self.client.create_table(table_body(ident, location, properties, columns))
+                body = table_body(ident, location, properties, columns)
+                need_storable(ident, body)
+                self.client.create_table(body)
             else:
                 self._bring_back(ident, cut, location, properties, columns)
             self._check_single("Table", ident)
@@ -212,12 +219,22 @@ class UnityStore(Leased):
         properties: Mapping[str, str],
         columns: tuple[Column, ...] | None,
     ) -> None:
-        """Ends a replacement that was cut. For a table somewhere else the record says nothing."""
+        """Ends a replacement that was cut. For a table somewhere else the record says nothing; for this one, a refusal
+        brings back the entry that the replacement removed."""
         body = table_body(ident, location, properties, columns)
-        if same_location(str(cut.get("storage_location")), location):
-            marks = self.records.marks(str(cut.get("table_id"))) or split(cut.get("properties") or {})[1]
+        same = same_location(str(cut.get("storage_location")), location)
+        kept = self.records.marks(str(cut.get("table_id")))
+        if same:
+            marks = kept or split(cut.get("properties") or {})[1]
             body, self._kept[ident] = brought_back(ident, cut, marks, properties, columns)
-        self._post(ident, body)
+        need_storable(ident, body)
+        try:
+            self._post(ident, body)
+        except CatalogError as error:
+            if not same or not self._back(ident, cut, kept, error):
+                raise
+            self._kept.pop(ident, None)
+            raise _put_back(ident, error) from error
         self._ended(ident, cut, marks=True)
 
     def update_table(
@@ -234,24 +251,29 @@ class UnityStore(Leased):
             shown = shown_properties(old)
             properties = {**{k: v for k, v in shown.items() if k in kept}, **properties}
         new = replacement(entry, properties, columns)
+        need_storable(ident, new)
         with self._turn(ident):
             self._remove(ident, old)
-            self._make_again(ident, old, new)
+            self._make_again(ident, entry, new)
             self._check_single("Table", ident)
             self._ended(ident, old, marks=True)
             if kept:
                 self._kept[ident] = kept
 
-    def _make_again(self, ident: Ident, old: Wire, body: Wire) -> None:
-        """When it does not succeed, the write has an unknown outcome and the next read says what has become of the
-        table."""
+    def _make_again(self, ident: Ident, entry: TableEntry, body: Wire) -> None:
+        """When it does not succeed, the old entry is put back; when that does not succeed either, the write has an
+        unknown outcome and the next read says what has become of the table."""
         try:
             self._post(ident, body)
         except CatalogError as error:
-            if not error.unknown_outcome and not error.retryable:
-                raise self._put_back(ident, old, error) from error
-            self._removed[ident] = _left(ident, old)
-            error.unknown_outcome = True
+            if error.code is Code.TABLE_ALREADY_EXISTS:  # Somebody else has made one.
+                self._ended(ident, entry.raw)
+                raise CatalogError(error.code, error.message, landed=True) from error
+            if self._back(ident, entry.raw, entry.marks, error):
+                raise _put_back(ident, error) from error
+            self._removed[ident] = _left(ident, entry.raw)
+            if not error.gave_up:
+                error.unknown_outcome = True
             raise
 
     def _post(self, ident: Ident, body: Wire) -> None:
@@ -301,27 +323,18 @@ class UnityStore(Leased):
             return self.client.table(ident) is None
         return False
 
-    def _put_back(self, ident: Ident, old: Wire, refused: CatalogError) -> CatalogError:
-        """The server does not take the new entry: the old one is made again, unless somebody else has made one. What
-        is then to be told."""
-        if refused.code is Code.TABLE_ALREADY_EXISTS:
-            self._ended(ident, old)
-            return CatalogError(refused.code, refused.message, landed=True)
-        if refused.gave_up:  # Whoever has the turn now ends it, from the record.
-            self._removed[ident] = _left(ident, old)
-            return refused
+    def _back(self, ident: Ident, old: Wire, marks: Marks | None, refused: CatalogError) -> bool:
+        """The server did not take the new entry, however often it was asked: the old one is made again, as it was. Not
+        while the new one may be there after all, and not by a run that has lost its turn: whoever has it now goes on
+        from the record. True when it is done."""
+        if refused.gave_up or refused.code is Code.TABLE_ALREADY_EXISTS or not self._is_gone(ident):
+            return False
         try:
-            self._post(ident, restored(old))
-        except CatalogError as error:
-            self._removed[ident] = _left(ident, old)
-            why = f"{refused.message}; and {dotted(ident)} could not be put back ({error.message})"
-            return CatalogError(refused.code, why, unknown_outcome=True)
-        self._ended(ident, old)
-        why = (
-            f"{refused.message}; the entry of {dotted(ident)}, which was removed for this, is put back as it was, "
-            "under a new table id: grants on it have to be given again"
-        )
-        return CatalogError(refused.code, why, landed=True)
+            self._post(ident, restored(old, marks))
+        except CatalogError:
+            return False
+        self._ended(ident, old, marks=True)
+        return True
 
     def _ended(self, ident: Ident, old: Wire, *, marks: bool = False) -> None:
         """`marks`: those of the old entry are in the new one's properties now."""
@@ -378,6 +391,14 @@ def _left(ident: Ident, old: Wire) -> CatalogError:
         f"the entry of {dotted(ident)} is removed and could not be made again; its data is untouched at "
         f"{old.get('storage_location')}, and the next apply restores the entry",
     )
+
+
+def _put_back(ident: Ident, refused: CatalogError) -> CatalogError:
+    why = (
+        f"{refused.message}; the entry of {dotted(ident)}, which was removed for this, is put back as it was, "
+        "under a new table id: grants on it have to be given again"
+    )
+    return CatalogError(refused.code, why, landed=True, spent=True)
 
 
 def _quicker(ident: Ident) -> CatalogError:

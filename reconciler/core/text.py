@@ -1,8 +1,8 @@
-"""Short reasons for steps, and parts of lines."""
+"""Short reasons for steps, parts of lines, and how long a text is."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from reconciler.core.diff_properties import MapDiff
 from reconciler.model.plan import CatalogSummary
@@ -18,6 +18,23 @@ def changed_keys(what: str, diff: MapDiff) -> str:
     """`what` with its verb ("properties differ"); empty when nothing differs."""
     keys = sorted((*diff.set, *diff.unset))
     return f"{what}: {listing(keys)}" if keys else ""
+
+
+def utf16_length(text: str) -> int:
+    """How long databases of the Java world count a text: a character beyond U+FFFF (an emoji) is two units."""
+    return len(text) if text.isascii() else len(text) + sum(c > "\uffff" for c in text)
+
+
+def utf16_parts(text: str, most: int) -> Iterator[str]:
+    """The text in parts of at most `most` UTF-16 units. No character is cut in two."""
+    start = size = 0
+    for at, c in enumerate(text):
+        units = utf16_length(c)
+        if size + units > most and at > start:
+            yield text[start:at]
+            start, size = at, 0
+        size += units
+    yield text[start:]
 
 
 def plural(count: int, noun: str) -> str:

@@ -66,11 +66,11 @@ def _location(capabilities: Capabilities, entry: Entry, declared: DesiredTable, 
         return
     if refused or declared.absent or not capabilities.chooses_location:
         return
-    if capabilities.location_of(declared.ident) is None:
-        # A warning: the table may be live already, and then it has a place.
-        problem = capabilities.refuses(DeclareTable(declared.ident, {}, Marks()))
-        if problem:
-            entry.warning("M419", _ID, f"{dotted(declared.ident)} has no location: {problem}", "add spec.location")
+    # A warning: the table may be live already, and then it has a place.
+    problem = capabilities.refuses(DeclareTable(declared.ident, {}, Marks()))
+    if problem:
+        which = "has no location" if capabilities.location_of(declared.ident) is None else "cannot be made"
+        entry.warning("M419", _ID, f"{dotted(declared.ident)} {which}: {problem}", "add spec.location")
 
 
 def _columns(

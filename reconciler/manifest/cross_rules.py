@@ -47,6 +47,8 @@ def check(registry: Registry, capabilities_of: CapabilitiesOf | None) -> None:
         _renames(tables)
         if capabilities is not None:
             known[catalog] = capabilities
+            if found is not None:
+                _owner(found, capabilities)
             check_backend(capabilities, [*namespaces.values(), *tables.values()])
     for name, entry in registry.catalogs.items():
         objects = (registry.namespaces.get(name, {}), registry.tables.get(name, {}))
@@ -56,6 +58,13 @@ def check(registry: Registry, capabilities_of: CapabilitiesOf | None) -> None:
     check_addresses(registry)
     check_same_root(registry)
     check_row_sources(registry, capabilities_of)
+
+
+def _owner(catalog: CatalogEntry, capabilities: Capabilities) -> None:
+    problem = capabilities.owner_problem(catalog.spec.management.owner)
+    if problem:
+        path = ("spec", "management", "owner")
+        catalog.report(Problem("M418", path, f"the owner cannot be kept in this catalog: {problem}", "shorten it"))
 
 
 def _asked(catalog: CatalogEntry, capabilities_of: CapabilitiesOf) -> Capabilities | None:

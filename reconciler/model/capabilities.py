@@ -59,6 +59,10 @@ class Capabilities:
         """Why this property cannot be kept here (too long, reserved), or None."""
         return None
 
+    def owner_problem(self, owner: str) -> str | None:
+        """Why `management.owner` cannot be kept on what is made here, or None."""
+        return None
+
     def location_problem(self, ident: Ident, location: str) -> str | None:
         """Why `spec.location` cannot be chosen here, or None (offline rules only)."""
         return None

@@ -43,3 +43,11 @@ def test_nothing_of_the_marks_before_is_left() -> None:
     """Also who applied it: that would be said of a change that somebody else made."""
     before = join({"k": "v"}, Marks("me", True, ("k",), "run 1"))
     assert join(before, Marks()) == {"k": "v"}
+
+
+def test_no_part_is_longer_than_the_limit_in_utf_16_units() -> None:
+    """That is how Unity's database counts; and no character is cut in two."""
+    keys = tuple(sorted(f"{n}\N{GRINNING FACE}" * 20 for n in range(40)))
+    joined = join({}, Marks("us", False, keys), 255)
+    assert max(len(v.encode("utf-16-le")) // 2 for v in joined.values()) in (254, 255)
+    assert split(joined)[1].applied == keys

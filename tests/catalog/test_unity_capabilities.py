@@ -111,9 +111,62 @@ def test_properties_beyond_the_limit() -> None:
     assert CAN.property_problem("Table", "description", "")
 
 
+EMOJI = "\N{GRINNING FACE}"
+"""One character, and two UTF-16 units: the server's database counts those."""
+FITS = [("v" * 255, True), ("v" * 256, False), ("ü" * 255, True), (EMOJI * 127, True), (EMOJI * 127 + "v", True),
+        (EMOJI * 128, False), (EMOJI * 255, False)]  # fmt: skip
+
+
+def taken(properties: dict[str, str], comment: str | None = None, limit: int = 255) -> bool:
+    try:
+        check_stored("x", properties, comment, limit, "")
+    except Refused:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(("text", "fits"), FITS)
+def test_lengths_are_the_servers(text: str, fits: bool) -> None:
+    assert taken({"k": text}) == taken({text: "v"}) == taken({}, text) == fits
+    for kind in ("Namespace", "Table"):
+        assert (CAN.property_problem(kind, "k", text) is None) == fits  # type: ignore[arg-type]
+        assert (CAN.property_problem(kind, text, "v") is None) == fits  # type: ignore[arg-type]
+    assert (CAN.property_problem("Namespace", "description", text) is None) == fits
+    assert (CAN.schema_problem([Field(text, parse_type("int8"))]) is None) == fits
+    assert (CAN.owner_problem(text) is None) == fits
+
+
+@pytest.mark.parametrize("text", ["c" * 65535, EMOJI * 32767])
+def test_long_comments(text: str) -> None:
+    for comment, fits in ((text, True), (text + EMOJI, False)):
+        assert taken({}, comment, 65535) == fits
+        assert (CAN.property_problem("Table", "description", comment) is None) == fits
+        fields = [Field("id", parse_type("int8")), Field("v", parse_type("int8"), comment=comment)]
+        assert (CAN.schema_problem(fields) is None) == fits
+    assert "which are 65536 UTF-16 units, Unity holds 65535" in str(
+        CAN.property_problem("Table", "description", EMOJI * 32768)
+    )
+
+
+def test_long_locations() -> None:
+    """As the server stores them: a path is a URI there, and one of its characters up to twelve."""
+    for start, one in (("s3://b/", "x"), ("/", "x"), ("/", "ü"), ("s3://b/", EMOJI)):
+        size = len(wire_location(start + one).encode("utf-16-le")) // 2
+        unit = len(wire_location(start + one * 2).encode("utf-16-le")) // 2 - size
+        most = (2048 - size) // unit + 1
+        assert CAN.location_problem(T, start + one * most) is None
+        assert "2048" in str(CAN.location_problem(T, start + one * (most + 1)))
+    deep = unity_capabilities({"catalog": "lake", "root": "s3://b/" + "x" * 1800})
+    assert deep.refuses(c.DeclareTable(T, {}, Marks("us"))) is None
+    far = c.DeclareTable(("lake", "n" * 200, "t" * 200), {}, Marks("us"))
+    assert "2048" in str(deep.refuses(far))
+    assert deep.refuses(c.DeclareTable(far.ident, {}, Marks("us"), "s3://b/x")) is None
+
+
 def test_what_cannot_be_done() -> None:
     marks = Marks("us")
-    assert CAN.refuses(c.RenameTable(T, ("lake", "n", "old")))
+    assert CAN.refuses(c.RenameTable(T, ("lake", "other", "t")))
+    assert CAN.refuses(c.RenameTable(T, ("lake", "n", "old"))) is None
     assert CAN.refuses(c.UpdateTable(T, {"a": "b"}, (), marks))
     assert CAN.refuses(c.SyncColumns(T, ()))
     assert CAN.refuses(c.RenameNamespace(("other", "n"), ("lake", "n")))

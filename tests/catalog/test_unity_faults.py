@@ -171,6 +171,32 @@ def test_a_refused_entry_that_was_put_back_is_a_write_that_landed(behind: Behind
     assert new.raw["table_id"] != old.raw["table_id"]  # type: ignore[index]
 
 
+@pytest.mark.parametrize(
+    "fault", [cut_before, FAULTS["503"], answer(500, '{"error_code": "INTERNAL", "message": "x"}')]
+)
+def test_an_entry_that_never_arrives_leaves_the_old_one(
+    behind: Behind, monkeypatch: pytest.MonkeyPatch, fault: Fault
+) -> None:
+    """Sent as often as `max_retries` allows; then the old entry is put back, and the step is not tried again."""
+    monkeypatch.setattr(unity_store, "_FIRST", 0.0)
+    lake, t, outsider = behind.lake, behind.lake.t("t"), behind.lake.outsider
+    lake.reach([*lake.home(), table(t, {"id": "int64"}, properties={"a": "1"})])
+    outsider.set_properties("Table", t, {"theirs": "x"})
+    old = outsider.entries()[t]
+    wanted = [*lake.home(), table(t, {"id": "int64"}, properties={"a": "2"})]
+    catalog = behind.open()
+    plan = lake.plan(wanted, catalog)
+    behind.proxy.fault(fault, method="POST", path="/tables$", times=3)
+    report = lake.apply(plan, catalog)
+    (step,) = report.steps
+    assert (report.outcome, step.status) == ("partial", "failed")
+    assert (behind.proxy.count("DELETE"), behind.proxy.count("POST", "/tables$")) == (1, 4)
+    new = outsider.entries()[t]
+    assert (new.properties, new.location) == (old.properties, old.location)
+    behind.reach(wanted, behind.open())
+    assert outsider.entries()[t].properties.items() >= {"a": "2", "theirs": "x"}.items()
+
+
 # reads
 
 

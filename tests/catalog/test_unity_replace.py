@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from catalog.unity_support import FIELDS, OURS, Killed, N, T, Unity, fresh_unity
+from servers.unity_checks import broken
 
 from reconciler.catalog.base import WriteContext
 from reconciler.catalog.entries import TableEntry
@@ -21,7 +22,7 @@ from reconciler.model import change as c
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import Ident
 from reconciler.model.observed import Absent, Detached, Present, Scope, Unreadable
-from reconciler.model.state import Marks
+from reconciler.model.state import Column, Marks
 
 AFTER = Marks("us", True, ("b",))
 
@@ -220,6 +221,90 @@ def test_a_new_entry_that_is_refused_brings_the_old_one_back(unity: Unity) -> No
     same = ("properties", "comment", "columns", "storage_location", "data_source_format")
     assert {k: after[k] for k in same} == {k: before[k] for k in same}
     assert not [p for p in (unity.root / "__reconciler").rglob("*") if p.is_file()]
+
+
+def fail_on(unity: Unity, key: str) -> None:
+    """The server answers 500 to every entry with this property, as it does to what its database does not hold."""
+    real = unity.server.state.create_table
+
+    def create(body: dict[str, Any]) -> dict[str, Any]:
+        if key in body["properties"]:
+            raise broken("Error creating table")
+        return real(body)
+
+    unity.server.state.create_table = create  # type: ignore[method-assign]
+
+
+def no_records(unity: Unity) -> bool:
+    return not [p for p in (unity.root / "__reconciler").rglob("*") if p.is_file()]
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_an_entry_that_the_server_fails_on_for_good_leaves_the_old_one(unity: Unity, beside: bool) -> None:
+    """`beside`: its marks had changed since it was made, and were kept under an id that it does not get back."""
+    if beside:
+        unity.apply(c.UpdateTable(T, {}, (), Marks("us", True, ("a", "z"))))
+    before, old = unity.table(), unity.wire()
+    fail_on(unity, "b")
+    for _ in range(2):
+        with pytest.raises(CatalogError, match="is put back as it was") as error:
+            unity.apply(replacing(unity), catalog=unity.open())
+        assert (error.value.landed, error.value.unknown_outcome, error.value.spent) == (True, False, True)
+        assert unity.table(catalog=unity.open()) == before
+        wire = unity.wire()
+        assert [wire[k] for k in ("comment", "columns")] == [old[k] for k in ("comment", "columns")]
+        assert wire["properties"].items() >= old["properties"].items()
+        assert no_records(unity)
+
+
+def test_a_declare_that_the_server_fails_on_brings_the_removed_entry_back(unity: Unity) -> None:
+    """The run before was cut: this one must not leave the table out of the catalog for good."""
+    unity.apply(c.UpdateTable(T, {}, (), Marks("us", True, ("a",))))
+    before = unity.table()
+    unity.cut(replacing(unity))
+    fail_on(unity, "b")
+    catalog = unity.open()
+    with pytest.raises(CatalogError, match="is put back as it was"):
+        unity.apply(c.DeclareTable(T, {"b": "2"}, AFTER), catalog=catalog)
+    assert unity.table(catalog=catalog) == before
+    assert no_records(unity)
+
+
+def test_an_entry_that_cannot_be_put_back_either_is_left_to_the_record(unity: Unity) -> None:
+    fail_on(unity, "theirs")
+    catalog = unity.open()
+    with pytest.raises(CatalogError) as error:
+        unity.apply(replacing(unity), catalog=catalog)
+    assert error.value.unknown_outcome
+    with pytest.raises(CatalogError, match="the next apply restores the entry"):
+        unity.find("Table", T, catalog)
+    assert isinstance(unity.find("Table", T, unity.open()), Detached)
+
+
+EMOJI = "\N{GRINNING FACE}"
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        (c.ReplaceTable(T, {"b": EMOJI * 255}, (), OURS), "the property 'b' has 255 characters, which are 510"),
+        (c.ReplaceTable(T, {EMOJI * 128: "b"}, (), OURS), "the key of the property"),
+        (c.ReplaceTable(T, {"description": EMOJI * 32768}, (), OURS), "the description"),
+        (c.ReplaceTable(T, {}, (), Marks(EMOJI * 128)), "'reconciler.owner' has 128 characters"),
+        (c.ReplaceTable(T, {}, (), OURS, (Column(EMOJI * 128, "long", True),)), "the column name"),
+        (c.ReplaceTable(T, {}, (), OURS, (Column("v", "long", True, EMOJI * 32768),)), "the comment of column 'v'"),
+    ],
+)  # fmt: skip
+def test_an_entry_that_the_database_does_not_hold_is_refused_before_the_old_one_goes(
+    unity: Unity, change: c.ReplaceTable, what: str
+) -> None:
+    before = unity.wire()
+    with pytest.raises(CatalogError, match=what) as error:
+        unity.apply(change)
+    assert (error.value.code, error.value.landed) == (Code.INVALID_INPUT, False)
+    assert unity.wire() == before
+    assert "DELETE" not in {method for method, _ in unity.server.requests}
+    assert no_records(unity)
 
 
 def test_a_table_that_somebody_removes_meanwhile(unity: Unity) -> None:

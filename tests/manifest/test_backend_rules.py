@@ -163,3 +163,24 @@ def test_a_location_below_the_root_is_one_however_it_is_written(
     tables = [table("n, a", "location: n/t"), table("n, b", f"location: {other.format(here=tmp_path)}")]
     loaded = load_text(tmp_path, lake, namespace("n"), *tables, capabilities_of=capabilities_of)
     assert codes(loaded) == ["M406"]
+
+
+EMOJI = "\N{GRINNING FACE}"
+UNITY_OWNED = "---\napiVersion: reconciler.lance/v1\nkind: Catalog\nmetadata: {name: lake}\nspec:\n  type: unity\n" \
+    "  endpoint: http://127.0.0.1:1\n  catalog: lake\n  root: s3://b/l\n  management: {owner: %s}\n"  # fmt: skip
+
+
+@pytest.mark.parametrize(("count", "expected"), [(127, []), (255, ["M414", "M418", "M418", "M418", "M418", "M428"])])
+def test_unity_counts_lengths_as_its_database_does(tmp_path: Path, count: int, expected: list[str]) -> None:
+    """In UTF-16 units: what is too long there is found here, and not when the old entry is removed already."""
+    long = EMOJI * count
+    place = "s3://b/" + "/".join([long] * (1 if count < 255 else 5))
+    columns = f"schema: [{{name: {long}, type: int8, nullable: true}}]"
+    loaded = load_text(
+        tmp_path,
+        UNITY_OWNED % long,
+        namespace("lake, n", f"description: {long}\nproperties: {{a: {long}}}"),
+        table("lake, n, t", f"properties: {{{long}: a}}\nlocation: {place}\n{columns}"),
+        capabilities_of=capabilities_of,
+    )
+    assert sorted(codes(loaded)) == expected

@@ -113,8 +113,7 @@ def check_stored(
 ) -> None:
     """What the database refuses; `what` is how the message begins."""
     insert = "insert into uc_properties (entity_id,entity_type,property_key,property_value,id) values (?,?,?,?,?)"
-    if comment is not None and len(comment) > comment_limit:
-        raise _too_long(what, "COMMENT", comment, sql)
+    check_length(what, "COMMENT", comment, comment_limit, sql)
     for key, value in (properties or {}).items():
         if value is None:
             raise broken(
@@ -122,14 +121,18 @@ def check_stored(
                 "io.unitycatalog.server.persist.dao.PropertyDAO.value"
             )
         for column, text in (("PROPERTY_KEY", key), ("PROPERTY_VALUE", value)):
-            if len(text) > 255:
-                raise _too_long(what, column, text, insert)
+            check_length(what, column, text, 255, insert)
 
 
-def _too_long(what: str, column: str, text: str, sql: str) -> Refused:
-    return broken(
-        f'{what}: could not execute statement [Value too long for column "{column} CHARACTER VARYING(255)": '
-        f'"\'{text[:79]}... ({len(text)})"; SQL statement:\n{sql} [22001-224]] [{sql}]'
+def check_length(what: str, column: str, text: str | None, most: int, sql: str) -> None:
+    """As the database counts, which is in Java: a character beyond U+FFFF is two."""
+    units = (text or "").encode("utf-16-le", "surrogatepass")
+    if len(units) // 2 <= most:
+        return
+    start = units[: 2 * 79].decode("utf-16-le", "ignore")
+    raise broken(
+        f'{what}: could not execute statement [Value too long for column "{column} CHARACTER VARYING({most})": '
+        f'"\'{start}... ({len(units) // 2})"; SQL statement:\n{sql} [22001-224]] [{sql}]'
     )
 
 

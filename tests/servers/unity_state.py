@@ -186,6 +186,10 @@ class State:
         kept = [self._column(c, start) for c in columns]
         self._check_unique(columns, start, table_id)
         checks.check_stored(start, body.get("properties"), body.get("comment"), 65535, "insert into uc_tables")
+        checks.check_length(start, "URL", location, 2048, "insert into uc_tables")
+        for column in kept:
+            checks.check_length(start, "NAME", column["name"], 255, _COLUMN_SQL)
+            checks.check_length(start, "COMMENT", column["comment"], 65535, _COLUMN_SQL)
         return {
             "name": name, "catalog_name": body["catalog_name"], "schema_name": body["schema_name"],
             "table_type": body["table_type"], "data_source_format": body.get("data_source_format"), "columns": kept,
