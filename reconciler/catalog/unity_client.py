@@ -36,6 +36,15 @@ _CODES = {
     "UNIMPLEMENTED": Code.UNSUPPORTED, "INTERNAL": Code.INTERNAL, "DATA_LOSS": Code.INTERNAL,
     "UNAVAILABLE": Code.SERVICE_UNAVAILABLE, "DEADLINE_EXCEEDED": Code.SERVICE_UNAVAILABLE,
     "TEMPORARILY_UNAVAILABLE": Code.SERVICE_UNAVAILABLE,
+    # The words of the Delta API, which is where the server has its rename of a table.
+    "NoSuchCatalogException": Code.NAMESPACE_NOT_FOUND, "NoSuchSchemaException": Code.NAMESPACE_NOT_FOUND,
+    "NoSuchTableException": Code.TABLE_NOT_FOUND, "NotFoundException": Code.TABLE_NOT_FOUND,
+    "AlreadyExistsException": Code.TABLE_ALREADY_EXISTS, "BadRequestException": Code.INVALID_INPUT,
+    "InvalidParameterValueException": Code.INVALID_INPUT, "UnsupportedTableFormatException": Code.UNSUPPORTED,
+    "NotAuthorizedException": Code.UNAUTHENTICATED, "PermissionDeniedException": Code.PERMISSION_DENIED,
+    "TooManyRequestsException": Code.THROTTLING, "ResourceExhaustedException": Code.THROTTLING,
+    "NotImplementedException": Code.UNSUPPORTED, "InternalServerErrorException": Code.INTERNAL,
+    "CommitStateUnknownException": Code.INTERNAL,
 }  # fmt: skip
 _BY_KIND: dict[str, dict[Kind, Code]] = {
     "NOT_FOUND": {"Namespace": Code.NAMESPACE_NOT_FOUND, "Table": Code.TABLE_NOT_FOUND},
@@ -136,6 +145,17 @@ class UnityClient:
     def delete_table(self, ident: Ident) -> None:
         self._send("DELETE", f"/tables/{_part('.'.join(ident))}", None, "Table")
 
+    def rename_table(self, ident: Ident, name: str) -> None:
+        """Within its schema; its id, its properties and its location stay. A server before 0.6.0 has no such path."""
+        catalog, schema, table = (_part(n) for n in ident)
+        path = f"/delta/v1/catalogs/{catalog}/schemas/{schema}/tables/{table}/rename"
+        reply = self._http.send("POST", path, {"new-name": name})
+        if reply.status in (404, 405) and not error_code(reply):
+            why = "this server has no rename of a table (Unity Catalog has one from 0.6.0 on)"
+            raise CatalogError(Code.UNSUPPORTED, f"POST {path} answered {reply.status}: {why}")
+        if not reply.ok:
+            raise self.error(reply, f"POST {path}", "Table")
+
     def _send(self, method: str, path: str, body: Wire | None, kind: Kind) -> None:
         reply = self._http.send(method, path, body)
         if not reply.ok:
@@ -163,8 +183,10 @@ class UnityClient:
 
 
 def error_code(reply: Reply) -> str:
-    """Empty when the answer is not one of Unity's errors."""
-    word = reply.body.get("error_code") if isinstance(reply.body, dict) else None
+    """Empty when the answer is not one of Unity's errors. The Delta API has them in a form of its own."""
+    body = reply.body if isinstance(reply.body, dict) else {}
+    delta = body.get("error")
+    word = delta.get("type") if isinstance(delta, dict) else body.get("error_code")
     return word if isinstance(word, str) else ""
 
 

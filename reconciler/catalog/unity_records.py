@@ -87,6 +87,14 @@ class Records:
         self._records.replace(file, values)
         return True
 
+    def void(self, ident: Ident, live: object) -> None:
+        """An entry with the id `live` is in the catalog now. The record of an older one is of a replacement that was
+        done, and must not speak for this one when it is gone some day."""
+        older = self.replaced(ident)
+        if older is not None and older.get("table_id") != live:
+            self.forget_marks(str(older.get("table_id")))
+            self.end(ident, older.get("table_id"))
+
     def end(self, ident: Ident, table_id: object = None) -> None:
         """Removes the record: any, or, with an id, that of this entry, and another run's of a newer one stays."""
         if table_id is not None:

@@ -348,13 +348,20 @@ class UnityStore(Leased):
         return True
 
     def rename_table(self, entry: TableEntry, ident: Ident) -> None:
-        raise CatalogError(Code.UNSUPPORTED, "Unity has no rename of a table")
+        """The server's own call: a new entry would have another id, and no grants."""
+        self._need_known(ident, "Table")
+        first, second = sorted((entry.ident, ident))
+        with self._turn(first), self._turn(second):
+            self._unrecorded(entry)
+            self.client.rename_table(entry.ident, ident[2])
+            self._check_single("Table", ident)
 
     def drop_table(self, entry: TableEntry) -> None:
         ident = entry.ident
         by_rule = self._capabilities.location_of(ident)
         known = by_rule is not None and same_location(by_rule, entry.location)
         with self._turn(ident):
+            self._unrecorded(entry)
             self.records.detach(ident, None if known else entry.location)
             try:
                 self.client.delete_table(ident)
@@ -362,7 +369,13 @@ class UnityStore(Leased):
                 if not error.unknown_outcome or not self._is_gone(ident):
                     raise
             self.records.forget_marks(str(entry.raw.get("table_id")))
-            self.records.end(ident)
+
+    def _unrecorded(self, entry: TableEntry) -> None:
+        """Before the name becomes free: what a cut replacement noted under it would be taken for the table that was
+        removed from there. The entry itself has all that was noted."""
+        with suppress(CatalogError):
+            self.records.void(entry.ident, entry.raw.get("table_id"))
+        self.records.end(entry.ident)
 
     def _check_single(self, kind: Kind, ident: Ident) -> None:
         """Two processes that create one name at the same time both succeed on this server."""

@@ -333,3 +333,53 @@ def test_options_that_make_no_sense(unity: Unity, wrong: dict[str, str]) -> None
 
 def test_the_api_path(unity: Unity) -> None:
     assert scanned_with(unity, api_path="api/2.1/unity-catalog/")
+
+
+# renames
+
+NEW: Ident = ("lake", "n", "new")
+
+
+def test_a_rename_keeps_the_id_and_all_that_the_entry_has(unity: Unity) -> None:
+    unity.fill({"a": "1", "description": "words"})
+    unity.wire()["properties"]["theirs"] = "x"
+    unity.apply(c.UpdateTable(T, {}, (), Marks("us", True, ("a",))))
+    before, state = dict(unity.wire()), unity.table()
+    unity.server.requests.clear()
+    unity.apply(c.RenameTable(NEW, T))
+    after = unity.wire(NEW)
+    assert {**after, "name": "t", "updated_at": 0} == {**before, "updated_at": 0}
+    assert unity.table(NEW) == state
+    assert [t for t in unity.server.requests if t[0] in ("POST", "DELETE", "PATCH")] == [
+        ("POST", "/api/2.1/unity-catalog/delta/v1/catalogs/lake/schemas/n/tables/t/rename")
+    ]
+    assert set(found(unity)) == {("lake",), N, NEW}
+
+
+def test_a_table_that_was_renamed_is_found_again_where_its_data_is(unity: Unity) -> None:
+    """Its place is not the one by rule any more."""
+    unity.fill()
+    unity.apply(c.RenameTable(NEW, T), c.DeregisterTable(NEW))
+    finding = unity.find("Table", NEW)
+    assert isinstance(finding, Detached)
+    assert finding.location == f"file://{unity.root}/lake/n/t"
+
+
+def test_renames_that_are_refused(unity: Unity) -> None:
+    unity.fill()
+    unity.apply(c.DeclareTable(NEW, {}, OURS), c.CreateNamespace(("lake", "m"), {}, OURS))
+    assert unity.code(c.RenameTable(NEW, T)) is Code.TABLE_ALREADY_EXISTS
+    assert unity.code(c.RenameTable(NEW, ("lake", "n", "gone"))) is Code.TABLE_NOT_FOUND
+    assert unity.code(c.RenameTable(("lake", "m", "t"), T)) is Code.UNSUPPORTED
+    assert unity.code(c.RenameTable(("lake", "n", "a b"), T)) is Code.INVALID_INPUT
+    assert set(found(unity)) == {("lake",), N, ("lake", "m"), T, NEW}
+
+
+def test_a_server_without_the_call_is_said(unity: Unity) -> None:
+    """Before 0.6.0: the path is not there, which is no word about the table."""
+    unity.fill()
+    unity.server.missing.add("delta")
+    with pytest.raises(CatalogError, match=r"Unity Catalog has one from 0\.6\.0 on") as error:
+        unity.apply(c.RenameTable(NEW, T))
+    assert (error.value.code, error.value.unknown_outcome) == (Code.UNSUPPORTED, False)
+    assert set(found(unity)) == {("lake",), N, T}

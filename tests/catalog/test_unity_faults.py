@@ -197,6 +197,19 @@ def test_an_entry_that_never_arrives_leaves_the_old_one(
     assert outsider.entries()[t].properties.items() >= {"a": "2", "theirs": "x"}.items()
 
 
+@pytest.mark.parametrize("fault", [pytest.param(f, id=n) for n, f in FAULTS.items()])
+def test_a_fault_at_a_rename(behind: Behind, fault: Fault) -> None:
+    lake, outsider = behind.lake, behind.lake.outsider
+    lake.reach([*lake.home(), table(lake.t("old"), {"id": "int64"}, properties={"a": "1"})])
+    old = outsider.entries()[lake.t("old")]
+    rule = behind.proxy.fault(fault, method="POST", path="/rename$")
+    renamed = table(lake.t("new"), {"id": "int64"}, properties={"a": "1"}, renamedFrom=[*lake.t("old")])
+    behind.reach([*lake.home(), renamed], behind.open())
+    assert rule.used == 1
+    ((ident, new),) = outsider.entries().items()
+    assert (ident, new.raw["table_id"]) == (lake.t("new"), old.raw["table_id"])  # type: ignore[index]
+
+
 # reads
 
 

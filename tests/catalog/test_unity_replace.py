@@ -281,6 +281,24 @@ def test_an_entry_that_cannot_be_put_back_either_is_left_to_the_record(unity: Un
     assert isinstance(unity.find("Table", T, unity.open()), Detached)
 
 
+@pytest.mark.parametrize("point", ["after begin", "before end", "before forget_marks"])
+@pytest.mark.parametrize("leaves", [c.DeregisterTable(T), c.RenameTable((*N, "new"), T)])
+def test_a_record_is_gone_before_the_name_is_free(unity: Unity, point: str, leaves: c.Change) -> None:
+    """The run that takes the entry away may be cut as well, right after: what the record knows is not revived."""
+    dying = unity.open()
+    _kill(dying, point)
+    with pytest.raises(Killed):
+        dying.apply(replacing(unity), WriteContext())
+    dying = unity.open()
+    _kill(dying, "after rename_table" if isinstance(leaves, c.RenameTable) else "after delete_table")
+    with pytest.raises(Killed):
+        dying.apply(leaves, WriteContext())
+    assert T not in {i for i, f in observe(unity.open(), Scope()).tables.items() if isinstance(f, Unreadable)}
+    if isinstance(leaves, c.DeregisterTable):
+        unity.apply(c.DeclareTable(T, {}, OURS))
+        assert unity.wire()["properties"] == {"table_type": "lance", "reconciler.owner": "us"}
+
+
 EMOJI = "\N{GRINNING FACE}"
 
 

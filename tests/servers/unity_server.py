@@ -22,6 +22,13 @@ from servers.unity_state import LEAVES, Object, State
 API = "/api/2.1/unity-catalog"
 _MODELS = {"catalogs": "CreateCatalog", "schemas": "CreateSchema", "tables": "CreateTable"}
 _OLD = {"CATALOG_NOT_FOUND": "NOT_FOUND", "SCHEMA_NOT_FOUND": "NOT_FOUND", "TABLE_NOT_FOUND": "NOT_FOUND"}
+DELTA = {
+    "CATALOG_NOT_FOUND": "NoSuchCatalogException", "SCHEMA_NOT_FOUND": "NoSuchSchemaException",
+    "TABLE_NOT_FOUND": "NoSuchTableException", "TABLE_ALREADY_EXISTS": "AlreadyExistsException",
+    "INVALID_ARGUMENT": "InvalidParameterValueException", "INTERNAL": "InternalServerErrorException",
+    "PERMISSION_DENIED": "PermissionDeniedException",
+}  # fmt: skip
+"""The same errors in the words of the Delta API."""
 _OLDER = dict.fromkeys(("CATALOG_ALREADY_EXISTS", "SCHEMA_ALREADY_EXISTS", "TABLE_ALREADY_EXISTS"), "ALREADY_EXISTS")
 
 
@@ -79,6 +86,8 @@ class UnityServer:
 
     def _route(self, method: str, path: list[str], query: dict[str, str], raw: bytes) -> tuple[int, Any]:
         kind = path[0]
+        if kind == "delta":
+            return self._delta(method, path, raw)
         if kind == "metastore_summary":
             return 200, {"metastore_id": self._ids["metastore"]}
         if kind not in ("catalogs", "schemas", *LEAVES) or len(path) > 2:
@@ -96,6 +105,20 @@ class UnityServer:
         if method == "PATCH" and kind in ("catalogs", "schemas"):
             return 200, self._patch(kind, names, parsed(raw, "Update"))
         return _plain(405, "Method Not Allowed")
+
+    def _delta(self, method: str, path: list[str], raw: bytes) -> tuple[int, Any]:
+        """Of the Delta API only the rename, which does not look at the format of the table."""
+        if len(path) != 9 or path[1:3] + path[4:9:2] != ["v1", "catalogs", "schemas", "tables", "rename"]:
+            return _plain(404, "Not Found")
+        if method != "POST":
+            return _plain(405, "Method Not Allowed")
+        try:
+            self.state.rename_table(path[3], path[5], path[7], json.loads(raw).get("new-name"))
+        except Refused as refused:
+            status = 409 if refused.code.endswith("ALREADY_EXISTS") else refused.status
+            error = {"message": refused.message, "type": DELTA[refused.code], "code": status, "stack": None}
+            return status, {"error": error}
+        return 204, ""
 
     def _names(self, kind: str, full: str) -> list[str]:
         if kind == "catalogs":

@@ -164,6 +164,20 @@ class State:
             schema.leaves["tables"].append(info)
             return info
 
+    def rename_table(self, catalog: str, schema: str, name: str, new: str | None) -> None:
+        """Metadata only: the id and the location stay."""
+        if not new or not new.strip():
+            raise invalid("New table name is required.")
+        checks.check_name(new)
+        with self.lock:
+            tables = self.schema(catalog, schema).leaves["tables"]
+            table = self.one(tables, name, name)
+            if new == name:
+                return
+            if any(t["name"] == new for t in tables):
+                raise Refused(400, "TABLE_ALREADY_EXISTS", f"Table already exists: {new}")
+            table.update(name=new, updated_at=_now())
+
     def _check_new(self, body: Object, name: str, full: str) -> None:
         schema = self.schema(body["catalog_name"], body["schema_name"])
         if any(t["name"] == name for t in schema.leaves["tables"]):
