@@ -139,6 +139,15 @@ class Leased(Protocol):
 
 
 @runtime_checkable
+class Recorded(Protocol):
+    """What a catalog, or the store of one, offers besides when it notes down a write before it begins."""
+
+    def settle_records(self) -> None:
+        """Removes the notes of writes that were done and whose run was cut right after. Asked for once by every run
+        that applies, also when it has nothing to do: planning only reads. Raises CatalogError."""
+
+
+@runtime_checkable
 class Searched(Protocol):
     """What a catalog of files offers besides: datasets that it holds and does not list as tables."""
 

@@ -13,7 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from reconciler.catalog.base import DataPlace, Leased, LeaseRecords, NotRead, WriteContext, Written
+from reconciler.catalog.base import DataPlace, Leased, LeaseRecords, NotRead, Recorded, WriteContext, Written
 from reconciler.catalog.entries import BrokenEntry, EntryStore, Levelled, Listed, NamespaceEntry, OtherEntry, TableEntry
 from reconciler.catalog.lance_dataset import Datasets
 from reconciler.catalog.lance_errors import translated
@@ -56,7 +56,7 @@ _WAITING = 256
 """Tables whose datasets are being opened while the listing goes on: bounds the memory of a large scan."""
 
 
-class EntryCatalog(Leased):
+class EntryCatalog(Leased, Recorded):
     """`storage_options` are the `storage.*` keys without their prefix. `kept`: what the service itself writes to the
     location of a table; it does not count as somebody's data."""
 
@@ -81,6 +81,11 @@ class EntryCatalog(Leased):
     def lease_records(self, idents: Sequence[Ident]) -> Sequence[LeaseRecords] | None:
         """A store need not have them."""
         return self.store.lease_records(idents) if isinstance(self.store, Leased) else None
+
+    def settle_records(self) -> None:
+        if isinstance(self.store, Recorded):
+            with translated(f"settle the records of {self.store.where}"):
+                self.store.settle_records()
 
     def close(self) -> None:
         self.store.close()

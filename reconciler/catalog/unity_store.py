@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
-from reconciler.catalog.base import Leased, LeaseRecords
+from reconciler.catalog.base import Leased, LeaseRecords, Recorded
 from reconciler.catalog.entries import BrokenEntry, Listed, NamespaceEntry, TableEntry
 from reconciler.catalog.fence import counting
 from reconciler.catalog.locations import same_location
@@ -49,7 +49,7 @@ _FIRST, _LONGEST = 0.2, 10.0
 """Seconds between the tries to make the new entry, when the old one is removed already."""
 
 
-class UnityStore(Leased):
+class UnityStore(Leased, Recorded):
     def __init__(
         self,
         client: UnityClient,
@@ -69,6 +69,8 @@ class UnityStore(Leased):
         """Entries that this run removed, or may have, and did not make again: until the next walk a read says so."""
         self._kept: dict[Ident, frozenset[str]] = {}
         """Keys of others that this run brought back: not shown until the next walk, for the plan did not know them."""
+        self._made: dict[Ident, int] = {}
+        """When entries that were seen were made: a record of an older one is void."""
 
     @property
     def capabilities(self) -> UnityCapabilities:
@@ -94,7 +96,7 @@ class UnityStore(Leased):
     def walk(self, scope: Scope) -> Iterator[Listed]:
         self._removed.clear()
         self._kept.clear()
-        walk = UnityWalk(self.client, self.records, self._catalog, self._capabilities.max_parallelism)
+        walk = UnityWalk(self.client, self.records, self._catalog, self._capabilities.max_parallelism, self._note)
         return walk(scope, self.table)
 
     def namespace(self, ident: Ident) -> NamespaceEntry | BrokenEntry | None:
@@ -113,7 +115,7 @@ class UnityStore(Leased):
             return None
         try:
             wire = self.client.table(ident)
-            if wire is None and ident not in self._removed and self.records.replaced(ident) is not None:
+            if wire is None and ident not in self._removed and self._cut(ident) is not None:
                 wire = self._settled(ident)
             if wire is not None:
                 return self._entry(ident, wire)
@@ -123,7 +125,26 @@ class UnityStore(Leased):
             raise self._removed[ident]
         return None
 
+    def _note(self, ident: Ident, wire: Wire) -> None:
+        if isinstance(made := wire.get("created_at"), int):
+            self._made[ident] = made
+
+    def _cut(self, ident: Ident) -> Wire | None:
+        """The entry that a replacement removed, if none was made again, from the record of it. A record can outlive its
+        replacement (a run that was killed right after): once a newer entry was seen it says nothing any more."""
+        old = self.records.replaced(ident)
+        if old is None or not isinstance(before := old.get("created_at"), int):
+            return old
+        return None if self._made.get(ident, before) > before else old
+
+    def settle_records(self) -> None:
+        """A record beside an entry that is newer would speak for it when it is gone some day."""
+        for ident in self.records.replacing(self.records.files()):
+            if (wire := self.client.table(ident)) is not None:
+                self.records.void(ident, wire.get("table_id"))
+
     def _entry(self, ident: Ident, wire: Wire) -> TableEntry | BrokenEntry:
+        self._note(ident, wire)
         entry = table_entry(ident, wire, self.records.marks(str(wire.get("table_id"))))
         kept = self._kept.get(ident)
         if not kept or isinstance(entry, BrokenEntry):
@@ -158,11 +179,11 @@ class UnityStore(Leased):
         return [str(w.get("name")) for kind in KINDS for page in self.client.inside(kind, ident) for w in page]
 
     def last_location(self, ident: Ident) -> str | None:
-        cut = self.records.replaced(ident) or {}
+        cut = self._cut(ident) or {}
         return cut.get("storage_location") or self.records.detached(ident) or self._capabilities.location_of(ident)
 
     def interrupted(self, ident: Ident) -> TableEntry | None:
-        cut = self.records.replaced(ident)
+        cut = self._cut(ident)
         if cut is None or self.client.table(ident) is not None:
             return None
         entry = table_entry(ident, cut, self.records.marks(str(cut.get("table_id"))))
@@ -202,7 +223,7 @@ class UnityStore(Leased):
         if location is None:
             raise CatalogError(Code.INVALID_INPUT, f"{dotted(ident)} needs a location: set spec.root, or `location`")
         with self._turn(ident):
-            cut = self.records.replaced(ident)
+            cut = self._cut(ident)
             if cut is None:
                 body = table_body(ident, location, properties, columns)
                 need_storable(ident, body)

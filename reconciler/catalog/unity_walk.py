@@ -27,11 +27,21 @@ _TOGETHER = 100
 
 
 class UnityWalk:
-    def __init__(self, client: UnityClient, records: Records, catalog: str, threads: int) -> None:
+    """`seen`: is told of every entry in the catalog that a replacement was noted for."""
+
+    def __init__(
+        self,
+        client: UnityClient,
+        records: Records,
+        catalog: str,
+        threads: int,
+        seen: Callable[[Ident, Wire], None],
+    ) -> None:
         self._client = client
         self._records = records
         self._catalog = catalog
         self._threads = threads
+        self._seen = seen
 
     def __call__(self, scope: Scope, again: Callable[[Ident], Listed | None]) -> Iterator[Listed]:
         """`again` reads a table that is not listed but whose replacement was begun. Raises when the schemas cannot be
@@ -86,7 +96,9 @@ class UnityWalk:
         try:
             for name, wires in groupby(self._wires(ident), key=lambda w: str(w.get("name"))):
                 same = list(wires)
-                missing.discard((*ident, name))
+                if (*ident, name) in missing:
+                    missing.discard((*ident, name))
+                    self._seen((*ident, name), same[0])
                 found.append(self._table((*ident, name), same, files))
                 if len(found) >= _TOGETHER:
                     yield found

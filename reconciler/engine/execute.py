@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from reconciler.catalog.base import Catalog, DataPlace, DataPlane
+from reconciler.catalog.base import Catalog, DataPlace, DataPlane, Recorded
 from reconciler.catalog.fence import fenced
 from reconciler.core.plan_renames import earlier_names
 from reconciler.engine.chain import Live, chains_of, links_of, locations_of, rebased, storage_of
@@ -77,8 +77,17 @@ def execute(
     run.lost = lost
     run.applied_by = applied_by
     run.expire = expire
+    _settle_records(catalogs)
     run.retries = {name: Retry(given.get(name, MAX_RETRIES), *waiting) for name in catalogs}
     return _finished(run.report(), journal)
+
+
+def _settle_records(catalogs: Mapping[str, Catalog]) -> None:
+    """Of earlier runs. What cannot be settled now is left to the next run: nothing of this one rests on it."""
+    for catalog in catalogs.values():
+        if isinstance(catalog, Recorded):
+            with contextlib.suppress(CatalogError):
+                catalog.settle_records()
 
 
 def _note_held_back(plan: Plan, journal: Journal) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from catalog.unity_support import OURS, T, fresh_unity
+from catalog.unity_support import OURS, Killed, T, fresh_unity
 from contract.backends import Backend
 from contract.lake import Doc, Lake, namespace, table
 from contract.outsider_unity import UnityOutsider, endpoint, unity_site
@@ -195,6 +195,33 @@ def test_an_entry_that_never_arrives_leaves_the_old_one(
     assert (new.properties, new.location) == (old.properties, old.location)
     behind.reach(wanted, behind.open())
     assert outsider.entries()[t].properties.items() >= {"a": "2", "theirs": "x"}.items()
+
+
+def test_an_apply_with_nothing_to_do_settles_the_record_of_a_replacement_that_was_done(behind: Behind) -> None:
+    """Its run was killed after the POST. What others took away later is not revived when the entry is lost."""
+    lake, t, outsider = behind.lake, behind.lake.t("t"), behind.lake.outsider
+    lake.reach([*lake.home(), table(t, {"id": "int64"}, properties={"a": "1"})])
+    outsider.set_properties("Table", t, {"theirs": "x"})
+    wanted = [*lake.home(), table(t, {"id": "int64"}, properties={"a": "2"})]
+    dying = behind.open()
+    (step,) = lake.plan(wanted, dying).steps
+    store = dying.store
+    assert isinstance(store, UnityStore)
+    store.records.end = _die  # type: ignore[method-assign]
+    with pytest.raises(Killed):
+        dying.apply(step.change, WriteContext())
+    nothing = lake.plan(wanted)
+    assert nothing.steps == ()
+    assert lake.apply(nothing, behind.open()).outcome == "no_changes"
+    assert isinstance(outsider, UnityOutsider)
+    outsider.call("DELETE", f"/tables/{'.'.join(t)}")
+    behind.reach(wanted, behind.open())
+    assert "theirs" not in outsider.entries()[t].properties
+    assert outsider.entries()[t].properties["a"] == "2"
+
+
+def _die(*_: object) -> None:
+    raise Killed
 
 
 @pytest.mark.parametrize("fault", [pytest.param(f, id=n) for n, f in FAULTS.items()])

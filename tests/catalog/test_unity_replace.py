@@ -299,6 +299,43 @@ def test_a_record_is_gone_before_the_name_is_free(unity: Unity, point: str, leav
         assert unity.wire()["properties"] == {"table_type": "lance", "reconciler.owner": "us"}
 
 
+def gone_and_declared_again(unity: Unity, catalog: EntryCatalog) -> dict[str, str]:
+    """Somebody else removes the entry, and it comes back: its properties then."""
+    unity.server.state.schema(*N).leaves["tables"].clear()
+    assert isinstance(unity.find("Table", T, catalog), Detached)
+    unity.apply(c.DeclareTable(T, {}, OURS), catalog=catalog)
+    properties: dict[str, str] = unity.wire()["properties"]
+    return properties
+
+
+@pytest.mark.parametrize("seen", ["read", "listed", "settled"])
+@pytest.mark.parametrize("name", ["end", "forget_marks"])
+def test_a_record_is_void_once_a_newer_entry_was_there(unity: Unity, name: str, seen: str) -> None:
+    """The replacement was done, its run was killed right after, and then others removed what they had set."""
+    unity.wire()["created_at"] -= 1000
+    dying = unity.open()
+    _kill(dying, f"before {name}")
+    with pytest.raises(Killed):
+        dying.apply(replacing(unity), WriteContext())
+    catalog = unity.open()
+    if seen == "read":
+        unity.table(catalog=catalog)
+    elif seen == "listed":
+        list(catalog.scan(Scope()))
+    else:  # by another run than the one that declares it
+        unity.open().settle_records()
+        assert no_records(unity)
+    assert gone_and_declared_again(unity, catalog) == {"table_type": "lance", "reconciler.owner": "us"}
+
+
+def test_the_record_of_a_cut_replacement_is_not_settled(unity: Unity) -> None:
+    unity.cut(replacing(unity))
+    catalog = unity.open()
+    catalog.settle_records()
+    list(catalog.scan(Scope()))
+    assert gone_and_declared_again(unity, catalog).items() >= {"theirs": "x"}.items()
+
+
 EMOJI = "\N{GRINNING FACE}"
 
 
