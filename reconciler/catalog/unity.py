@@ -18,6 +18,8 @@ from reconciler.catalog.unity_records import Records
 from reconciler.catalog.unity_store import UnityStore
 
 API_PATH = "/api/2.1/unity-catalog"
+CONTROL_PATH = "/api/1.0/unity-control"
+"""Beside the other: whose token it is."""
 
 
 def connect(options: Mapping[str, str]) -> EntryCatalog:
@@ -28,19 +30,28 @@ def connect(options: Mapping[str, str]) -> EntryCatalog:
     token = opt.text(options, "auth_token")
     api_path = opt.text(options, "api_path") or API_PATH
     opt.need_path_only("api_path", api_path)
-    url = f"{opt.base_address(options, 'endpoint')}/{api_path.strip('/')}"
-    http = Http(
-        url,
-        timeouts=Timeouts(
-            connect=opt.number(options, "connect_timeout", 10), read=opt.number(options, "read_timeout", 60)
-        ),
-        max_retries=opt.number(options, "max_retries", 3),
-        parallel=capabilities.max_parallelism,
-        auth=bearer(token) if token is not None else None,
-        verify=opt.tls(options),
-        stats=stats,
-        service=Service("Unity Catalog", url, "spec.endpoint and spec.api_path", lambda reply: bool(error_code(reply))),
-    )
+    endpoint, api_path = opt.base_address(options, "endpoint"), api_path.strip("/")
+    verify = opt.tls(options)
+
+    def http(path: str) -> Http:
+        url = f"{endpoint}/{path}"
+        ours = Service("Unity Catalog", url, "spec.endpoint and spec.api_path", lambda reply: bool(error_code(reply)))
+        return Http(
+            url,
+            timeouts=Timeouts(
+                connect=opt.number(options, "connect_timeout", 10), read=opt.number(options, "read_timeout", 60)
+            ),
+            max_retries=opt.number(options, "max_retries", 3),
+            parallel=capabilities.max_parallelism,
+            auth=bearer(token) if token is not None else None,
+            verify=verify,
+            stats=stats,
+            service=ours,
+        )
+
+    before, known, _ = api_path.rpartition(API_PATH.strip("/"))
+    control = http(before + CONTROL_PATH.strip("/")) if token is not None and known else None
+    client = UnityClient(http(api_path), control)
     storage = opt.under(options, opt.STORAGE)
     records = Records(open_storage(opt.text(options, "root") or ".", storage), catalog)
-    return EntryCatalog(UnityStore(UnityClient(http), records, capabilities, catalog), storage, stats)
+    return EntryCatalog(UnityStore(client, records, capabilities, catalog), storage, stats)

@@ -55,8 +55,10 @@ _BY_KIND["RESOURCE_ALREADY_EXISTS"] = _BY_KIND["ALREADY_EXISTS"]
 
 
 class UnityClient:
-    def __init__(self, http: Http) -> None:
+    def __init__(self, http: Http, control: Http | None = None) -> None:
+        """`control`: the API for users of the same server, where there is a token and its address is known."""
         self._http = http
+        self._control = control
 
     @property
     def where(self) -> str:
@@ -68,6 +70,8 @@ class UnityClient:
 
     def close(self) -> None:
         self._http.close()
+        if self._control is not None:
+            self._control.close()
 
     # reads
 
@@ -79,6 +83,24 @@ class UnityClient:
 
     def table(self, ident: Ident) -> Wire | None:
         return self._one(f"/tables/{_part('.'.join(ident))}", "Table")
+
+    def principal(self) -> frozenset[str]:
+        """The names of whose token it is; empty when the server does not say."""
+        reply = self._control.get("/scim2/Me") if self._control is not None else None
+        body = reply.body if reply is not None and reply.ok else None
+        if not isinstance(body, dict):
+            return frozenset()
+        emails = body.get("emails")
+        shown = [e.get("value") for e in emails if isinstance(e, dict)] if isinstance(emails, list) else []
+        return frozenset(n for n in (body.get("userName"), *shown) if isinstance(n, str) and n)
+
+    def privileges(self, kind: str, ident: Ident) -> Mapping[str, frozenset[str]] | None:
+        """By principal: those granted on this very object. None when the server does not say."""
+        reply = self._http.get(f"/permissions/{kind}/{_part('.'.join(ident))}")
+        found = reply.body.get("privilege_assignments") if reply.ok and isinstance(reply.body, dict) else None
+        if not isinstance(found, list) or not all(isinstance(a, dict) for a in found):
+            return None
+        return {str(a.get("principal")): frozenset(map(str, a.get("privileges") or ())) for a in found}
 
     def schemas(self, catalog: str) -> Iterator[list[Wire]]:
         return self._pages("/schemas", "schemas", {"catalog_name": catalog})

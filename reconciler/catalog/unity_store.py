@@ -37,6 +37,7 @@ from reconciler.catalog.unity_entries import (
     table_body,
     table_entry,
 )
+from reconciler.catalog.unity_grants import Grants
 from reconciler.catalog.unity_records import Records
 from reconciler.catalog.unity_walk import UnityWalk, duplicates
 from reconciler.model.errors import CatalogError, Code
@@ -273,6 +274,7 @@ class UnityStore(Leased, Recorded):
             properties = {**{k: v for k, v in shown.items() if k in kept}, **properties}
         new = replacement(entry, properties, columns)
         need_storable(ident, new)
+        self._need_right(ident, old)
         with self._turn(ident):
             self._remove(ident, old)
             self._make_again(ident, entry, new)
@@ -280,6 +282,14 @@ class UnityStore(Leased, Recorded):
             self._ended(ident, old, marks=True)
             if kept:
                 self._kept[ident] = kept
+
+    def _need_right(self, ident: Ident, old: Wire) -> None:
+        """Asked again: a saved plan may be applied by another principal than the one that made it."""
+        reason = None
+        if old.get("owner"):  # The server knows of owners.
+            reason = Grants(self.client).refusal(ident, old, self.client.schema(ident[:2]))
+        if reason is not None:
+            raise CatalogError(Code.PERMISSION_DENIED, f"{reason}; nothing was written")
 
     def _make_again(self, ident: Ident, entry: TableEntry, body: Wire) -> None:
         """When it does not succeed, the old entry is put back; when that does not succeed either, the write has an

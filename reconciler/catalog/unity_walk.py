@@ -2,6 +2,7 @@
 
 A listing has the whole tables, so no table is asked for on its own. A page that fails leaves a gap below its schema.
 A table whose entry a cut replacement has removed is told of when no manifest declares it any more: nobody else would.
+A declared table that must not be replaced, because its principal could not make it again, is told of too.
 Volumes, functions and models are listed only where a drop may be planned: in schemas with an owner's mark that hold
 no declared table. Right before a drop they are listed in any case.
 """
@@ -9,17 +10,20 @@ no declared table. Right before a drop they are listed in any case.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import groupby
 
 from reconciler.catalog.entries import BrokenEntry, Listed, NamespaceEntry, OtherEntry, TableEntry
 from reconciler.catalog.spread import spread
 from reconciler.catalog.unity_client import KINDS, UnityClient, Wire
 from reconciler.catalog.unity_entries import namespace_entry, table_entry
+from reconciler.catalog.unity_grants import Grants
 from reconciler.catalog.unity_records import Records, marks_file
 from reconciler.core.globs import matcher
+from reconciler.model.change import ReplaceTable
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import Ident, Kind, dotted, parent
-from reconciler.model.observed import Gap, Scope
+from reconciler.model.observed import Gap, Scope, Unsupported
 from reconciler.model.state import OWNER_KEY
 
 _ANY_NAME = "\x01" * 40
@@ -42,6 +46,7 @@ class UnityWalk:
         self._catalog = catalog
         self._threads = threads
         self._seen = seen
+        self._grants = Grants(client)
 
     def __call__(self, scope: Scope, again: Callable[[Ident], Listed | None]) -> Iterator[Listed]:
         """`again` reads a table that is not listed but whose replacement was begun. Raises when the schemas cannot be
@@ -53,6 +58,11 @@ class UnityWalk:
         def look(table: Ident) -> Listed | None:
             entry = again(table)
             return entry if entry is not None or table in scope.detail else self._cut(table)
+
+        def refused(schema: Wire, table: Ident, wire: Wire) -> Iterator[Unsupported]:
+            reason = self._grants.refusal(table, wire, schema) if table in scope.detail else None
+            if reason is not None:
+                yield Unsupported(table, ReplaceTable.__name__, reason)
 
         ignored = matcher(scope.ignore)
         jobs: list[Callable[[], Iterator[list[Listed]]]] = []
@@ -75,7 +85,7 @@ class UnityWalk:
                     yield entry if isinstance(entry, BrokenEntry) else NamespaceEntry(ident, known)
                     if ignored(ident) and ignored((*ident, _ANY_NAME)):
                         continue
-                    jobs.append(lambda i=ident, c=cut: self._tables(i, files, c, look))  # type: ignore[misc]
+                    jobs.append(partial(self._tables, ident, files, cut, look, partial(refused, same[0])))
                     if OWNER_KEY in known and ident not in declared:
                         jobs.append(lambda i=ident: self._others(i))  # type: ignore[misc]
         except CatalogError as error:
@@ -87,7 +97,12 @@ class UnityWalk:
         yield from spread(jobs, self._threads)
 
     def _tables(
-        self, ident: Ident, files: frozenset[str], cut: list[Ident], look: Callable[[Ident], Listed | None]
+        self,
+        ident: Ident,
+        files: frozenset[str],
+        cut: list[Ident],
+        look: Callable[[Ident], Listed | None],
+        refused: Callable[[Ident, Wire], Iterator[Unsupported]],
     ) -> Iterator[list[Listed]]:
         """Two tables of one name (this server lets that happen) are next to each other: the order is by name. Many in
         one list: handing over costs more than what is handed over."""
@@ -100,6 +115,7 @@ class UnityWalk:
                     missing.discard((*ident, name))
                     self._seen((*ident, name), same[0])
                 found.append(self._table((*ident, name), same, files))
+                found.extend(refused((*ident, name), same[0]))
                 if len(found) >= _TOGETHER:
                     yield found
                     found = []

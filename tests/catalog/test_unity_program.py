@@ -262,3 +262,19 @@ def test_a_private_authority(unity: Unity, authority: Any) -> None:
             with pytest.raises(CatalogError):
                 list(unity.open(**options).scan(Scope()))
         assert list(unity.open(endpoint=proxy.endpoint, **{"tls.verify": "false"}, **ours).scan(Scope()))
+
+
+def test_a_table_that_its_principal_could_not_make_again_is_unsupported_in_the_plan(
+    unity: Unity, tmp_path: Path
+) -> None:
+    unity.fill({"a": "1"})
+    unity.server.token, unity.server.principal = TOKEN, "ci@acme.io"
+    unity.server.state.catalog("lake").info["owner"] = unity.wire(N)["owner"] = "admin@acme.io"
+    unity.wire()["owner"] = "ci@acme.io"
+    file = tmp_path / "m.yaml"
+    wanted = TABLE.replace("schema: [{name: id, type: int64}%s]", "allow: [replace_table]") % 2
+    file.write_text(catalog(unity, "  auth_token: ${env:UNITY}\n") + SCHEMA + wanted)
+    run = reconciler(tmp_path, "plan", file, "--format", "json", env={"UNITY": TOKEN})
+    (step,) = (s for s in json.loads(run.out)["steps"] if s["action"] == "replace_table")
+    assert step["verdict"] == "unsupported"
+    assert "may not make it again: grant CREATE TABLE and USE SCHEMA on schema lake.n" in step["reason"]

@@ -21,7 +21,7 @@ from reconciler.engine.observe import observe
 from reconciler.model import change as c
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import Ident
-from reconciler.model.observed import Absent, Detached, Present, Scope, Unreadable
+from reconciler.model.observed import Absent, Detached, Present, Scope, Unreadable, Unsupported
 from reconciler.model.state import Column, Marks
 
 AFTER = Marks("us", True, ("b",))
@@ -445,3 +445,80 @@ def _in_parallel(call: Callable[[], None], count: int) -> list[Code | None]:
     for thread in threads:
         thread.join()
     return codes
+
+
+# who may make again what is removed
+
+US, THEM = "ci@acme.io", "admin@acme.io"
+
+
+def owned(unity: Unity, **owners: str) -> None:
+    """Authorization is on; who owns the catalog, the schema and the table."""
+    server = unity.server
+    server.token, server.principal = "canary", US
+    server.state.catalog("lake").info["owner"] = owners.get("catalog", THEM)
+    unity.wire(N)["owner"] = owners.get("schema", THEM)
+    unity.wire()["owner"] = owners.get("table", THEM)
+
+
+def refusals(unity: Unity) -> list[Unsupported]:
+    catalog = unity.open(auth_token="canary")
+    return [u for u in catalog.scan(Scope(detail=frozenset({T}))) if isinstance(u, Unsupported)]
+
+
+@pytest.mark.parametrize("owner", ["table", "catalog"])
+def test_what_the_principal_could_not_make_again_is_not_replaced(unity: Unity, owner: str) -> None:
+    """The right to remove an entry is another one than the right to make one. The plan says so, and so does a saved
+    plan of somebody else's, before anything is removed."""
+    owned(unity, **{owner: US})
+    unity.server.grants["schema/lake.n"] = {US: ["USE SCHEMA"], THEM: ["CREATE TABLE"]}
+    (told,) = refusals(unity)
+    assert (told.ident, told.change) == (T, "ReplaceTable")
+    assert told.reason == (
+        f"{US} may remove the entry of lake.n.t and may not make it again: grant CREATE TABLE on schema lake.n"
+    )
+    before = dict(unity.wire())
+    with pytest.raises(CatalogError, match="may not make it again") as error:
+        unity.apply(replacing(unity), catalog=unity.open(auth_token="canary"))
+    assert error.value.code is Code.PERMISSION_DENIED
+    assert unity.wire() == before
+    assert not [m for m, _ in unity.server.requests if m == "DELETE"]
+    assert no_records(unity)
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        {"schema/lake.n": ["CREATE TABLE", "USE SCHEMA"]},
+        {"catalog/lake": ["CREATE TABLE", "USE SCHEMA", "USE CATALOG"]},
+        {"catalog/lake": ["USE SCHEMA"], "schema/lake.n": ["CREATE TABLE"]},
+        {},
+    ],
+)  # fmt: skip
+def test_what_the_principal_can_make_again_is_replaced(unity: Unity, held: dict[str, list[str]]) -> None:
+    """By its grants, on the schema or above it; or because the schema is its own."""
+    owned(unity, table=US, schema=THEM if held else US)
+    unity.server.grants = {of: {US: privileges} for of, privileges in held.items()}
+    assert refusals(unity) == []
+    unity.apply(replacing(unity), catalog=unity.open(auth_token="canary"))
+    assert unity.wire()["properties"]["b"] == "2"
+
+
+def test_what_the_server_does_not_say_is_no_refusal(unity: Unity) -> None:
+    """Neither is a principal that can remove nothing (a plan on a pull request), nor a server that knows no users."""
+    owned(unity)
+    assert refusals(unity) == []
+    owned(unity, table=US)
+    unity.server.missing.add("permissions")
+    assert refusals(unity) == []
+    unity.server.missing.clear()
+    unity.server.principal = None
+    assert refusals(unity) == []
+
+
+def test_owners_are_asked_about_only_where_there_are_any(unity: Unity) -> None:
+    """Without authorization nothing has an owner, and a plan makes no call more."""
+    unity.server.token, unity.server.principal = "canary", US
+    unity.server.requests.clear()
+    assert refusals(unity) == []
+    assert not [p for _, p in unity.server.requests if "scim2" in p or "permissions" in p]

@@ -20,6 +20,7 @@ from servers.unity_checks import Refused, check_name, invalid, parsed
 from servers.unity_state import LEAVES, Object, State
 
 API = "/api/2.1/unity-catalog"
+CONTROL = "/api/1.0/unity-control"
 _MODELS = {"catalogs": "CreateCatalog", "schemas": "CreateSchema", "tables": "CreateTable"}
 _OLD = {"CATALOG_NOT_FOUND": "NOT_FOUND", "SCHEMA_NOT_FOUND": "NOT_FOUND", "TABLE_NOT_FOUND": "NOT_FOUND"}
 DELTA = {
@@ -34,11 +35,15 @@ _OLDER = dict.fromkeys(("CATALOG_ALREADY_EXISTS", "SCHEMA_ALREADY_EXISTS", "TABL
 
 class UnityServer:
     """Switches: `token` (a bearer token is needed), `old` (the error codes of 0.4.0), `missing` (paths this server does
-    not have), `state.race`, `state.only_delta`, `state.lenient`, `state.visible`. `requests` is what came in."""
+    not have), `principal` (whose token it is: with it the rights to make and to remove a table are checked, by the
+    `owner` of objects and by `grants`: securable to principal to privileges), `state.race`, `state.only_delta`,
+    `state.lenient`, `state.visible`. `requests` is what came in."""
 
     def __init__(self, folder: str = "/server") -> None:
         self.state = State(folder)
         self.token: str | None = None
+        self.principal: str | None = None
+        self.grants: dict[str, dict[str, list[str]]] = {}
         self.old = False
         self.missing: set[str] = set()
         self.requests: list[tuple[str, str]] = []
@@ -70,6 +75,8 @@ class UnityServer:
             parts = urlsplit(target)
             path = [unquote(p) for p in parts.path.removeprefix(API).strip("/").split("/")]
             query = {k: v[0] for k, v in parse_qs(parts.query, keep_blank_values=True).items()}
+            if parts.path == f"{CONTROL}/scim2/Me" and self.principal is not None:
+                return 200, {"userName": self.principal, "emails": [{"value": self.principal, "primary": True}]}
             if not parts.path.startswith(API + "/") or path[0] in self.missing:
                 return _plain(404, "Not Found")
             return self._route(method, path, query, raw)
@@ -86,8 +93,12 @@ class UnityServer:
 
     def _route(self, method: str, path: list[str], query: dict[str, str], raw: bytes) -> tuple[int, Any]:
         kind = path[0]
-        if kind == "delta":
+        if kind == "delta" and not self.old:
             return self._delta(method, path, raw)
+        if kind == "permissions":
+            held = self.grants.get("/".join(path[1:]), {})
+            told = held if self._owns(*path[1:]) else {p: v for p, v in held.items() if p == self.principal}
+            return 200, {"privilege_assignments": [{"principal": p, "privileges": v} for p, v in told.items()]}
         if kind == "metastore_summary":
             return 200, {"metastore_id": self._ids["metastore"]}
         if kind not in ("catalogs", "schemas", *LEAVES) or len(path) > 2:
@@ -97,6 +108,8 @@ class UnityServer:
                 return 200, self._create(kind, parsed(raw, _MODELS.get(kind, "Create")))
             return (200, self._list(kind, query)) if method == "GET" else _plain(405, "Method Not Allowed")
         names = self._names(kind, path[1])
+        if kind == "tables" and method == "DELETE":
+            self._check_may_delete(names)
         if method == "GET":
             return 200, self._get(kind, names)
         if method == "DELETE":
@@ -120,6 +133,27 @@ class UnityServer:
             return status, {"error": error}
         return 204, ""
 
+    # what the principal may do
+
+    def _owns(self, kind: str, full: str) -> bool:
+        names = full.split(".")
+        with self.state.lock:
+            info = self.state.catalog(names[0]).info if kind == "catalog" else self.state.schema(*names[:2]).info
+        return info["owner"] == self.principal
+
+    def _check_may_create(self, names: list[str]) -> None:
+        if self.principal is None or self._owns("schema", ".".join(names)):
+            return
+        above = (self.grants.get(of, {}) for of in (f"catalog/{names[0]}", f"schema/{'.'.join(names)}"))
+        if not {p for held in above for p in held.get(self.principal, ())} >= {"CREATE TABLE", "USE SCHEMA"}:
+            raise Refused(403, "PERMISSION_DENIED", "Access denied.")
+
+    def _check_may_delete(self, names: list[str]) -> None:
+        if self.principal is None or self._owns("catalog", names[0]) or self._owns("schema", ".".join(names)):
+            return
+        if self._get("tables", names)["owner"] != self.principal:
+            raise Refused(403, "PERMISSION_DENIED", "Access denied.")
+
     def _names(self, kind: str, full: str) -> list[str]:
         if kind == "catalogs":
             return [full]
@@ -136,6 +170,8 @@ class UnityServer:
         if kind == "schemas":
             check_name(body.get("name"))
             return self.state.create_schema(body)
+        if kind == "tables":
+            self._check_may_create([body["catalog_name"], body["schema_name"]])
         return self.state.create_table(body) if kind == "tables" else self.state.create_leaf(kind, body)
 
     def _list(self, kind: str, query: dict[str, str]) -> Object:
