@@ -41,7 +41,7 @@ from reconciler.catalog.unity_grants import Grants
 from reconciler.catalog.unity_records import Records
 from reconciler.catalog.unity_walk import UnityWalk, duplicates
 from reconciler.model.errors import CatalogError, Code
-from reconciler.model.ident import Ident, Kind, dotted
+from reconciler.model.ident import Ident, Kind, dotted, parent
 from reconciler.model.observed import Scope
 from reconciler.model.state import Column, Marks
 
@@ -207,6 +207,9 @@ class UnityStore(Leased, Recorded):
 
     def rename_namespace(self, entry: NamespaceEntry, ident: Ident) -> None:
         self._need_known(ident, "Namespace")
+        for table in self.records.replacing(self.records.files()):
+            if parent(table) == entry.ident and (wire := self.client.table(table)) is not None:
+                self._unrecorded(table, wire)
         self.client.update_schema(entry.ident, {"new_name": ident[1]})
 
     def drop_namespace(self, entry: NamespaceEntry) -> None:
@@ -383,7 +386,7 @@ class UnityStore(Leased, Recorded):
         self._need_known(ident, "Table")
         first, second = sorted((entry.ident, ident))
         with self._turn(first), self._turn(second):
-            self._unrecorded(entry)
+            self._unrecorded(entry.ident, entry.raw)
             self.client.rename_table(entry.ident, ident[2])
             self._check_single("Table", ident)
 
@@ -392,7 +395,7 @@ class UnityStore(Leased, Recorded):
         by_rule = self._capabilities.location_of(ident)
         known = by_rule is not None and same_location(by_rule, entry.location)
         with self._turn(ident):
-            self._unrecorded(entry)
+            self._unrecorded(entry.ident, entry.raw)
             self.records.detach(ident, None if known else entry.location)
             try:
                 self.client.delete_table(ident)
@@ -401,12 +404,12 @@ class UnityStore(Leased, Recorded):
                     raise
             self.records.forget_marks(str(entry.raw.get("table_id")))
 
-    def _unrecorded(self, entry: TableEntry) -> None:
+    def _unrecorded(self, ident: Ident, live: Wire) -> None:
         """Before the name becomes free: what a cut replacement noted under it would be taken for the table that was
-        removed from there. The entry itself has all that was noted."""
+        removed from there. The live entry itself has all that was noted."""
         with suppress(CatalogError):
-            self.records.void(entry.ident, entry.raw.get("table_id"))
-        self.records.end(entry.ident)
+            self.records.void(ident, live.get("table_id"))
+        self.records.end(ident)
 
     def _check_single(self, kind: Kind, ident: Ident) -> None:
         """Two processes that create one name at the same time both succeed on this server."""

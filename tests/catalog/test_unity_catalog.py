@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import lance
 import pytest
 from catalog.unity_support import FIELDS, OURS, N, T, Unity, fresh_unity
+from servers.unity_checks import Refused
 
 from reconciler.catalog.lance_dataset import Datasets
 from reconciler.model import change as c
@@ -335,6 +337,44 @@ def test_options_that_make_no_sense(unity: Unity, wrong: dict[str, str]) -> None
 
 def test_the_api_path(unity: Unity) -> None:
     assert scanned_with(unity, api_path="api/2.1/unity-catalog/")
+
+
+EMOJI = "\N{GRINNING FACE}"
+TEXT = {"type_text": "string", "type_name": "STRING", "position": 0}
+
+
+def text_column(name: str, comment: str) -> dict[str, object]:
+    field = {"name": name, "type": "string", "nullable": True, "metadata": {}}
+    return {**TEXT, "name": name, "comment": comment, "type_json": json.dumps(field)}
+
+
+@pytest.mark.parametrize("fits", [True, False])
+@pytest.mark.parametrize(
+    ("key", "value", "most"),
+    [
+        ("properties", lambda text: {"table_type": "lance", "k": text}, 255),
+        ("properties", lambda text: {"table_type": "lance", text: "v"}, 255),
+        ("comment", str, 65535),
+        ("storage_location", lambda text: f"s3://b/{text}"[:-7], 2048),
+        ("columns", lambda text: [text_column(text, "")], 255),
+        ("columns", lambda text: [text_column("c", text)], 65535),
+    ],
+)
+def test_the_stand_in_counts_lengths_as_the_real_server(
+    unity: Unity, key: str, value: Callable[[str], object], most: int, fits: bool
+) -> None:
+    """In UTF-16 units, with a 500 for what is longer, and then there is no entry."""
+    unity.apply(c.CreateNamespace(N, {}, OURS))
+    body = {"table_type": "EXTERNAL", "storage_location": "s3://b/t", "properties": {"table_type": "lance"}}
+    text = "x" * (most % 2) + EMOJI * (most // 2) + ("" if fits else "xxxxxxxx" if key == "storage_location" else "x")
+    body[key] = value(text)  # type: ignore[assignment]
+    if fits:
+        unity.post("tables", name="t", **body)
+        return
+    with pytest.raises(Refused) as refused:
+        unity.post("tables", name="t", **body)
+    assert (refused.value.status, refused.value.code) == (500, "INTERNAL")
+    assert isinstance(unity.find("Table", T), Absent)
 
 
 # renames

@@ -282,7 +282,9 @@ def test_an_entry_that_cannot_be_put_back_either_is_left_to_the_record(unity: Un
 
 
 @pytest.mark.parametrize("point", ["after begin", "before end", "before forget_marks"])
-@pytest.mark.parametrize("leaves", [c.DeregisterTable(T), c.RenameTable((*N, "new"), T)])
+@pytest.mark.parametrize(
+    "leaves", [c.DeregisterTable(T), c.RenameTable((*N, "new"), T), c.RenameNamespace(("lake", "m"), N)]
+)
 def test_a_record_is_gone_before_the_name_is_free(unity: Unity, point: str, leaves: c.Change) -> None:
     """The run that takes the entry away may be cut as well, right after: what the record knows is not revived."""
     dying = unity.open()
@@ -290,7 +292,8 @@ def test_a_record_is_gone_before_the_name_is_free(unity: Unity, point: str, leav
     with pytest.raises(Killed):
         dying.apply(replacing(unity), WriteContext())
     dying = unity.open()
-    _kill(dying, "after rename_table" if isinstance(leaves, c.RenameTable) else "after delete_table")
+    calls = {c.DeregisterTable: "delete_table", c.RenameTable: "rename_table", c.RenameNamespace: "update_schema"}
+    _kill(dying, f"after {calls[type(leaves)]}")
     with pytest.raises(Killed):
         dying.apply(leaves, WriteContext())
     assert T not in {i for i, f in observe(unity.open(), Scope()).tables.items() if isinstance(f, Unreadable)}
