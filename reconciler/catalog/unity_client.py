@@ -102,6 +102,10 @@ class UnityClient:
             return None
         return {str(a.get("principal")): frozenset(map(str, a.get("privileges") or ())) for a in found}
 
+    def external_locations(self) -> list[Wire]:
+        """Those that the principal may see."""
+        return [w for page in self._pages("/external-locations", "external_locations", {}) for w in page]
+
     def schemas(self, catalog: str) -> Iterator[list[Wire]]:
         return self._pages("/schemas", "schemas", {"catalog_name": catalog})
 
@@ -127,7 +131,7 @@ class UnityClient:
         """Until there is no token: with authorization on, a page may be empty and not the last. `max_results=0` is the
         longest page that the server has. Every page names its list, also an empty one, and everything in it has a
         name: an answer without them says nothing, least of all that nothing is there."""
-        doing = f"GET {path} of {'.'.join(params.values())}"
+        doing = f"GET {path} of {'.'.join(params.values())}" if params else f"GET {path}"
         pages, token = Pages(doing), None
         while True:
             asked = {**params, "max_results": "0", **({"page_token": token} if token else {})}

@@ -224,6 +224,21 @@ def _die(*_: object) -> None:
     raise Killed
 
 
+def test_a_rename_and_a_replacement_in_one_plan(behind: Behind) -> None:
+    """The new name first: what others have set comes along."""
+    lake, outsider = behind.lake, behind.lake.outsider
+    lake.reach([*lake.home(), table(lake.t("old"), {"id": "int64"}, properties={"a": "1"})])
+    outsider.set_properties("Table", lake.t("old"), {"theirs": "x"})
+    more = {"id": "int64", "n": "string"}
+    wanted = table(lake.t("new"), more, properties={"a": "2"}, renamedFrom=[*lake.t("old")])
+    plan = lake.plan([*lake.home(), wanted])
+    assert [s.action for s in plan.steps] == ["rename_table", "add_columns", "replace_table"]
+    behind.reach([*lake.home(), wanted], behind.open())
+    ((ident, entry),) = outsider.entries().items()
+    assert ident == lake.t("new")
+    assert entry.properties.items() >= {"a": "2", "theirs": "x"}.items()
+
+
 @pytest.mark.parametrize("fault", [pytest.param(f, id=n) for n, f in FAULTS.items()])
 def test_a_fault_at_a_rename(behind: Behind, fault: Fault) -> None:
     lake, outsider = behind.lake, behind.lake.outsider

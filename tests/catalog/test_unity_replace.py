@@ -507,6 +507,31 @@ def test_what_the_principal_can_make_again_is_replaced(unity: Unity, held: dict[
     assert unity.wire()["properties"]["b"] == "2"
 
 
+@pytest.mark.parametrize(
+    ("owner", "held", "closed"),
+    [(THEM, [], True), (THEM, ["READ FILES"], True), (THEM, ["CREATE EXTERNAL TABLE"], False), (US, [], False)],
+)
+def test_the_external_location_of_the_data_has_to_allow_it_too(
+    unity: Unity, owner: str, held: list[str], closed: bool
+) -> None:
+    """Even to the owner of the schema."""
+    owned(unity, table=US, schema=US)
+    unity.server.external = [
+        {"name": "beside", "url": f"file://{unity.root}/la", "owner": THEM},
+        {"name": "place", "url": f"file://{unity.root}/lake", "owner": owner},
+    ]
+    unity.server.grants["external_location/place"] = {US: held}
+    assert [u.reason.partition(": ")[2] for u in refusals(unity)] == (
+        ["grant CREATE EXTERNAL TABLE on external location place"] if closed else []
+    )
+    if closed:
+        with pytest.raises(CatalogError, match="may not make it again"):
+            unity.apply(replacing(unity), catalog=unity.open(auth_token="canary"))
+    else:
+        unity.apply(replacing(unity), catalog=unity.open(auth_token="canary"))
+    assert ("b" in unity.wire()["properties"]) != closed
+
+
 def test_what_the_server_does_not_say_is_no_refusal(unity: Unity) -> None:
     """Neither is a principal that can remove nothing (a plan on a pull request), nor a server that knows no users."""
     owned(unity)

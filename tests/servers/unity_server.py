@@ -44,6 +44,7 @@ class UnityServer:
         self.token: str | None = None
         self.principal: str | None = None
         self.grants: dict[str, dict[str, list[str]]] = {}
+        self.external: list[Object] = []
         self.old = False
         self.missing: set[str] = set()
         self.requests: list[tuple[str, str]] = []
@@ -95,9 +96,11 @@ class UnityServer:
         kind = path[0]
         if kind == "delta" and not self.old:
             return self._delta(method, path, raw)
+        if kind == "external-locations" and method == "GET":
+            return 200, {"external_locations": self.external, "next_page_token": None}
         if kind == "permissions":
             held = self.grants.get("/".join(path[1:]), {})
-            told = held if self._owns(*path[1:]) else {p: v for p, v in held.items() if p == self.principal}
+            told = held if self._owns(*path[1:3]) else {p: v for p, v in held.items() if p == self.principal}
             return 200, {"privilege_assignments": [{"principal": p, "privileges": v} for p, v in told.items()]}
         if kind == "metastore_summary":
             return 200, {"metastore_id": self._ids["metastore"]}
@@ -136,17 +139,26 @@ class UnityServer:
     # what the principal may do
 
     def _owns(self, kind: str, full: str) -> bool:
+        if kind == "external_location":
+            return any(e["owner"] == self.principal for e in self.external if e["name"] == full)
         names = full.split(".")
         with self.state.lock:
             info = self.state.catalog(names[0]).info if kind == "catalog" else self.state.schema(*names[:2]).info
         return info["owner"] == self.principal
 
-    def _check_may_create(self, names: list[str]) -> None:
-        if self.principal is None or self._owns("schema", ".".join(names)):
+    def _check_may_create(self, names: list[str], location: str) -> None:
+        if self.principal is None:
             return
-        above = (self.grants.get(of, {}) for of in (f"catalog/{names[0]}", f"schema/{'.'.join(names)}"))
-        if not {p for held in above for p in held.get(self.principal, ())} >= {"CREATE TABLE", "USE SCHEMA"}:
+        above = (f"catalog/{names[0]}", f"schema/{'.'.join(names)}")
+        if not self._owns("schema", ".".join(names)) and not self._held(*above) >= {"CREATE TABLE", "USE SCHEMA"}:
             raise Refused(403, "PERMISSION_DENIED", "Access denied.")
+        for outer in (e for e in self.external if location.startswith(e["url"] + "/")):
+            of = f"external_location/{outer['name']}"
+            if outer["owner"] != self.principal and "CREATE EXTERNAL TABLE" not in self._held(of):
+                raise Refused(403, "PERMISSION_DENIED", "Access denied.")
+
+    def _held(self, *securables: str) -> set[str]:
+        return {p for of in securables for p in self.grants.get(of, {}).get(self.principal or "", ())}
 
     def _check_may_delete(self, names: list[str]) -> None:
         if self.principal is None or self._owns("catalog", names[0]) or self._owns("schema", ".".join(names)):
@@ -171,7 +183,7 @@ class UnityServer:
             check_name(body.get("name"))
             return self.state.create_schema(body)
         if kind == "tables":
-            self._check_may_create([body["catalog_name"], body["schema_name"]])
+            self._check_may_create([body["catalog_name"], body["schema_name"]], f"{body.get('storage_location')}/")
         return self.state.create_table(body) if kind == "tables" else self.state.create_leaf(kind, body)
 
     def _list(self, kind: str, query: dict[str, str]) -> Object:
