@@ -20,6 +20,11 @@ _ALMOST = 0.7
 """How alike a name has to be to have been meant."""
 
 
+def is_manifest(name: str) -> bool:
+    """In either case: a `T.YAML` that nobody reads would look like a table that nobody declares."""
+    return name.lower().endswith(SUFFIXES)
+
+
 def find(
     paths: Sequence[str],
     diagnostics: list[Diagnostic],
@@ -106,12 +111,12 @@ def _walk(
         try:
             status = os.stat(path)
         except OSError as error:
-            if name.endswith(SUFFIXES):
+            if is_manifest(name):
                 diagnostics.append(_unreadable(path, error))
             continue
         is_folder = stat.S_ISDIR(status.st_mode)
         if kept_in is not None and os.path.islink(path) and not is_in(path, kept_in):
-            if is_folder or name.endswith(SUFFIXES):
+            if is_folder or is_manifest(name):
                 diagnostics.append(_led_out(path))
         elif is_folder:
             if name in SKIPPED_FOLDERS:
@@ -119,7 +124,7 @@ def _walk(
             elif (status.st_dev, status.st_ino) not in seen:
                 seen.add((status.st_dev, status.st_ino))
                 yield from _walk(path, seen, diagnostics, skipped, kept_in)
-        elif name.endswith(SUFFIXES):
+        elif is_manifest(name):
             yield path
 
 

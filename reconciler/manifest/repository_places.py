@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from reconciler.manifest import git
-from reconciler.manifest.files import SKIPPED_FOLDERS, SUFFIXES
+from reconciler.manifest.files import SKIPPED_FOLDERS, is_manifest
 
 Layer = str
 BASE, OVERLAY = "base", "overlay"
@@ -71,7 +71,7 @@ class Places:
                 continue
             to = (name, self._environment) if os.path.basename(name) in SKIPPED_FOLDERS else (name,)
             target = self._name(real := self._followed(os.path.join(self._top, *to), self.further_links))
-            if target is not None and (name.endswith(SUFFIXES) or not os.path.isfile(real)):
+            if target is not None and (is_manifest(name) or not os.path.isfile(real)):
                 self._roots.setdefault(target, layer)
 
     def layer(self, name: str) -> Layer | None:
@@ -90,7 +90,7 @@ class Places:
         """By the rules of `files.find`; a link may be a folder."""
         if name in self._roots:
             return self._roots[name]
-        if not is_link and not name.endswith(SUFFIXES):
+        if not is_link and not is_manifest(name):
             return None
         for root in _above(name):
             if root in self._roots:
