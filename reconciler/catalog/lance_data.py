@@ -8,11 +8,11 @@ step is under way or was cut: then the transactions since it was made tell wheth
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from reconciler.catalog.lance_rows import external_rows, row_state, transactions
+from reconciler.catalog.lance_rows import account_of, row_state, transactions
 from reconciler.model.data import DataRecord, RowState
 
 CLAIM_KEY = "reconciler.data.claim"
@@ -62,6 +62,8 @@ def dump_record(record: DataRecord) -> str:
         value["purged"] = record.purged
     if record.rows is not None:
         value["rows"] = {"version": record.rows.version, "digest": record.rows.digest}
+        if record.rows.columns:
+            value["columns"] = {path: list(column) for path, column in record.rows.columns.items()}
     return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 
@@ -69,22 +71,28 @@ def load_record(text: str) -> DataRecord:
     """What cannot be read counts as lost: nothing is concluded from it."""
     try:
         value = json.loads(text)
-        rows = RowState(int(value["rows"]["version"]), str(value["rows"]["digest"])) if "rows" in value else None
+        rows = _row_state(value["rows"], value.get("columns", {})) if "rows" in value else None
         return DataRecord(str(value["digest"]), dict(value.get("files", {})), purged=value.get("purged"), rows=rows)
-    except (KeyError, TypeError, ValueError):
+    except (AttributeError, KeyError, TypeError, ValueError):
         return LOST
+
+
+def _row_state(value: Any, columns: Any) -> RowState:
+    known = {str(path): (int(number), str(type_)) for path, (number, type_) in columns.items()}
+    return RowState(int(value["version"]), str(value["digest"]), known)
 
 
 LOST = DataRecord("", lost=True)
 
 
-def record_of(dataset: Any, notes: Mapping[str, str]) -> DataRecord | None:
+def record_of(dataset: Any, notes: Mapping[str, str], mine: Collection[int] = ()) -> DataRecord | None:
     """None: we never put rows there. The history is read only while a claim is there, or when the rows are not those
-    that the record describes."""
+    that the record describes. `mine`: versions that the caller made without naming itself in their transactions."""
     record = _record(dataset, notes)
     if record is None or record.lost:
         return record
-    return replace(record, external=external_rows(dataset, record.rows, is_ours, _fills))
+    account = account_of(dataset, record.rows, is_ours, _fills, mine)
+    return replace(record, external=account.external, now=account.rows)
 
 
 def is_ours(properties: Mapping[str, str]) -> bool:
@@ -99,22 +107,24 @@ def _fills(properties: Mapping[str, str]) -> bool:
 def described(dataset: Any, record: DataRecord) -> DataRecord:
     """The record for the rows as they are now, if nobody else changed them since it was written. Otherwise it stays: an
     external change must not become part of it unseen."""
-    return record if record.external is not None else replace(record, rows=row_state(dataset))
+    return record if record.external is not None else replace(record, rows=record.now or row_state(dataset))
 
 
-def renewed_record(dataset: Any) -> dict[str, str]:
+def renewed_record(dataset: Any, mine: Collection[int] = ()) -> dict[str, str]:
     """The metadata that binds the record to the rows as they are now; empty when it is bound to them, or may not be.
-    To be written after we gave the same rows other files, and before old versions are removed."""
+    To be written after we gave the same rows other files or columns, in the versions `mine`, and before old versions
+    are removed."""
     notes = dataset.metadata
     if CLAIM_KEY in notes or RECORD_KEY not in notes:
         return {}
-    record = record_of(dataset, notes)
+    record = record_of(dataset, notes, mine)
     if record is None or record.lost or record.external is not None:
         return {}
-    now = row_state(dataset)
-    if record.rows is not None and record.rows.digest == now.digest:
+    renewed = described(dataset, record)
+    assert renewed.rows is not None
+    if record.rows is not None and replace(renewed.rows, version=record.rows.version) == record.rows:
         return {}
-    return {RECORD_KEY: dump_record(replace(record, rows=now))}
+    return {RECORD_KEY: dump_record(renewed)}
 
 
 def _record(dataset: Any, notes: Mapping[str, str]) -> DataRecord | None:

@@ -9,13 +9,13 @@ else is an external change. What the history does not tell is never guessed: the
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from reconciler.catalog.lance_errors import is_missing_dataset
-from reconciler.core.text import plural
+from reconciler.core.text import listing, plural
 from reconciler.model.data import ExternalRows, RowState
 
 MOST = 512
@@ -32,12 +32,14 @@ _OTHER = "its history does not have the rows of version {}, which the record des
 _DELETED_ALL = "replaced all rows"
 Asked = Callable[[Mapping[str, str]], bool]
 """Of the properties of a transaction."""
+Columns = Mapping[str, tuple[int, str]]
 
 
 def row_state(dataset: Any) -> RowState:
     """From the open dataset alone: nothing is read."""
     fragments = sorted(_fragment(f.metadata) for f in dataset.get_fragments())
-    return RowState(int(dataset.version), hashlib.sha256(repr(fragments).encode()).hexdigest()[:32])
+    digest = hashlib.sha256(repr(fragments).encode()).hexdigest()[:32]
+    return RowState(int(dataset.version), digest, columns_of(dataset))
 
 
 def _fragment(metadata: Any) -> tuple[Any, ...]:
@@ -100,85 +102,149 @@ class _Commit:
     adds_only: bool = False
 
 
-def external_rows(dataset: Any, since: RowState | None, ours: Asked, fills: Asked) -> ExternalRows | None:
-    """None when the rows are those of `since` and what we did to them afterwards. Without `since` the newest
-    transaction that `fills` the table is where the record starts."""
-    version = int(dataset.version)
-    if since is not None and _same(dataset, since):
-        return None
-    if since is not None and _made_anew(dataset, since):
-        return ExternalRows(
-            f"the dataset was replaced by another one: {_OTHER.format(since.version)}", version, gone=True
-        )
-    found: list[_Commit] = []
-    operations = set()
-    readable = since is not None
+@dataclass(frozen=True)
+class Account:
+    external: ExternalRows | None
+    """None when the rows are those of the record, and what we did to them afterwards."""
+    rows: RowState
+    """Those of now, for a record that follows them. Of columns that nobody can vouch for it has what was recorded."""
+
+
+@dataclass
+class _Walk:
+    """What the history since the record tells."""
+
+    found: list[_Commit] = field(default_factory=list)
+    """Of others, newest first."""
+    operations: set[str] = field(default_factory=set)
+    merges: set[int] = field(default_factory=set)
+    """Versions in which we wrote columns."""
+    readable: bool = True
+
+
+def account_of(dataset: Any, since: RowState | None, ours: Asked, fills: Asked, mine: Collection[int] = ()) -> Account:
+    """Without `since` the newest transaction that `fills` the table is where the record starts. `mine`: versions in
+    which we wrote or dropped columns, whatever their transactions say."""
+    version, now = int(dataset.version), row_state(dataset)
+    if since is not None and _same(now, since):
+        return Account(None, _followed(now, _vouched(dataset, since.columns, mine)))
+    at_first = _at(dataset, since.version) if since is not None and since.version <= version else None
+    if since is not None and _made_anew(at_first, version, since):
+        text = f"the dataset was replaced by another one: {_OTHER.format(since.version)}"
+        return Account(ExternalRows(text, version, gone=True), now)
+    proof = _proof(dataset, at_first, since)
+    recorded = since.columns if since is not None and since.columns else columns_of(proof) if proof is not None else {}
+    walk = _walk(dataset, since, {number for number, _ in recorded.values()}, ours, fills)
+    readable = walk.readable and (since is None or not since.digest or proof is not None)
+    good = _vouched(dataset, recorded, walk.merges | {*mine})
+    anew = sorted(path for path, column in now.columns.items() if _is_anew(good.get(path), column))
+    rows = _followed(now, good)
+    if not walk.found and not anew:
+        external = None if readable else ExternalRows(_unexplained(since), version, seen=since is not None)
+        return Account(external, rows)
+    gone = any(c.effect.startswith(_DELETED_ALL) for c in walk.found) or dataset.count_rows() == 0
+    if readable and at_first is not None and walk.operations <= _WITHOUT_UPDATES:
+        gone = gone or not _numbers(at_first) & _numbers(dataset)
+    adds_only = readable and not anew and all(c.adds_only for c in walk.found)
+    return Account(ExternalRows(_listed(dataset, walk.found, anew), version, changed=not adds_only, gone=gone), rows)
+
+
+def _walk(dataset: Any, since: RowState | None, known: Collection[int], ours: Asked, fills: Asked) -> _Walk:
+    walk = _Walk(readable=since is not None)
     for number, (at, transaction) in enumerate(_history(dataset, since.version if since is not None else 0), 1):
         if transaction is None:
-            readable = False
+            walk.readable = False
             break
-        properties = transaction.transaction_properties or {}
-        operations.add((type(transaction.operation).__name__, ours(properties)))
+        properties, name = transaction.transaction_properties or {}, type(transaction.operation).__name__
+        walk.operations.add(name)
         if since is None and fills(properties):
-            readable = True
+            walk.readable = True
             break
-        if not ours(properties) and (commit := _judged(dataset, at, transaction)) is not None:
-            found.append(commit)
-        if found and number >= ENOUGH:
-            readable = False
+        if ours(properties):
+            walk.merges |= {at} if name == "Merge" else set()
+        elif (commit := _judged(dataset, at, transaction, known)) is not None:
+            walk.found.append(commit)
+        if walk.found and number >= ENOUGH:
+            walk.readable = False
             break
-    at_first = _at(dataset, since.version) if since is not None else None
-    readable = readable and _proven(dataset, since)
-    if not found and readable:
-        anew = _anew(at_first, dataset) if ("Merge", True) not in operations else []
-        return ExternalRows(f"another writer wrote {', '.join(anew)} anew in all rows", version) if anew else None
-    if not found:
-        return ExternalRows(_unexplained(since), version, seen=since is not None)
-    gone = any(c.effect.startswith(_DELETED_ALL) for c in found) or dataset.count_rows() == 0
-    if readable and at_first is not None and {name for name, _ in operations} <= _WITHOUT_UPDATES:
-        gone = gone or not _numbers(at_first) & _numbers(dataset)
-    adds_only = readable and all(c.adds_only for c in found)
-    return ExternalRows(_listed(dataset, found), version, changed=not adds_only, gone=gone)
+    return walk
 
 
-def _same(dataset: Any, since: RowState) -> bool:
-    """A record without a digest is of this very dataset, a moment ago."""
-    return row_state(dataset).digest == since.digest if since.digest else int(dataset.version) == since.version
+def _same(now: RowState, since: RowState) -> bool:
+    """A record without a digest is of this very dataset, a moment ago. Columns may have come and gone."""
+    if not since.digest:
+        return now.version == since.version
+    return now.digest == since.digest and all(now.columns.get(p, c) == c for p, c in since.columns.items())
 
 
-def _made_anew(dataset: Any, since: RowState) -> bool:
+def _made_anew(at_first: Any, version: int, since: RowState) -> bool:
     """Another dataset is there: it may have all metadata of the one that was, versions of the same numbers, and a
     harmless transaction in each, so that only the rows of the recorded version tell."""
-    if not since.digest or since.version > int(dataset.version):
+    if not since.digest or since.version > version:
         return bool(since.digest)
-    at = _at(dataset, since.version)
-    return at is not None and row_state(at).digest != since.digest
+    return at_first is not None and row_state(at_first).digest != since.digest
 
 
-def _proven(dataset: Any, since: RowState | None) -> bool:
-    """The rows of the record are in the history of the dataset. Where their version was cleaned up, the next one tells
-    as long as it kept the rows."""
-    if since is None or not since.digest:
-        return True
-    seen = (_at(dataset, version) for version in (since.version, since.version + 1) if version <= int(dataset.version))
-    return any(row_state(at).digest == since.digest for at in seen if at is not None)
+def _proof(dataset: Any, at_first: Any, since: RowState | None) -> Any:
+    """The version of the dataset that has the rows of the record, or None. Where the recorded one was cleaned up, the
+    next one tells as long as it kept the rows."""
+    if since is None or at_first is not None or not since.digest:
+        return at_first
+    after = _at(dataset, since.version + 1)
+    return after if after is not None and row_state(after).digest == since.digest else None
 
 
 def _numbers(dataset: Any) -> set[int]:
     return {f.fragment_id for f in dataset.get_fragments()}
 
 
-def _anew(before: Any, now: Any) -> list[str]:
-    """Columns that were dropped and are there again, under the same name with the same type."""
-    if before is None:
-        return []
-    ids, new_ids = ({f.name(): f.id() for f in d.lance_schema.fields()} for d in (before, now))
-    types, new_types = before.schema, now.schema
-    return sorted(
-        f"column {name}"
-        for name in ids.keys() & new_ids.keys()
-        if ids[name] != new_ids[name] and types.field(name).type == new_types.field(name).type
-    )
+# the columns
+
+
+def columns_of(dataset: Any) -> dict[str, tuple[int, str]]:
+    """Field number and type by dotted path; a dot in a name is doubled. From the open dataset alone."""
+    found: dict[str, tuple[int, str]] = {}
+
+    def walk(fields: Sequence[Any], arrow: Sequence[Any], prefix: str) -> None:
+        for number, each in enumerate(fields):
+            path = prefix + each.name().replace(".", "..")
+            type_ = arrow[number].type if number < len(arrow) else None
+            children = each.children()
+            found[path] = (each.id(), str(type_).partition("<")[0] if children else str(type_))
+            if children:
+                walk(
+                    children, [type_.field(i) for i in range(type_.num_fields)] if type_ is not None else [], path + "."
+                )
+
+    walk(dataset.lance_schema.fields(), list(dataset.schema), "")
+    return found
+
+
+def _vouched(dataset: Any, recorded: Columns, ours: Collection[int]) -> dict[str, tuple[int, str]]:
+    """The recorded columns as they have to be now: in the versions `ours` we gave some of them other numbers, dropped
+    some, and made some that were gone. One that somebody else wrote does not become ours by a later change of ours."""
+    good = dict(recorded)
+    for version in sorted(ours) if good else ():
+        before, after = _at(dataset, version - 1), _at(dataset, version)
+        if before is None or after is None:
+            continue
+        was, became = columns_of(before), columns_of(after)
+        for path in [p for p, column in good.items() if was.get(p, column) == column]:
+            if path in became:
+                good[path] = became[path]
+            elif path in was:
+                del good[path]
+    return good
+
+
+def _followed(now: RowState, good: Columns) -> RowState:
+    """Of a column that is gone, or not the one that was recorded, the record keeps what it has: it may come back."""
+    return replace(now, columns={**now.columns, **good})
+
+
+def _is_anew(good: tuple[int, str] | None, now: tuple[int, str]) -> bool:
+    """Dropped, and there again under the same name with the same type. A change of the type is seen by itself."""
+    return good is not None and good[0] != now[0] and good[1] == now[1]
 
 
 def _unexplained(since: RowState | None) -> str:
@@ -190,13 +256,16 @@ def _unexplained(since: RowState | None) -> str:
     )
 
 
-def _listed(dataset: Any, found: list[_Commit]) -> str:
-    """The newest changes, in the order in which they were made."""
+def _listed(dataset: Any, found: list[_Commit], anew: Sequence[str]) -> str:
+    """The newest changes, in the order in which they were made, and the columns that are not those of the record."""
     more = f"; and {len(found) - SHOWN} more changes before" if len(found) > SHOWN else ""
     texts = []
     for commit in reversed(found[:SHOWN]):
         made = [commit.operation, _time(_at(dataset, commit.version)), "not by this tool"]
         texts.append(f"version {commit.version} ({', '.join(part for part in made if part)}) {commit.effect}")
+    if anew:
+        names = listing([path.replace("..", ".") for path in anew])
+        texts.append(f"another writer dropped {plural(len(anew), 'column')} or wrote it anew in all rows: {names}")
     return "; ".join(texts) + more
 
 
@@ -238,8 +307,8 @@ def _at(dataset: Any, version: int) -> Any:
         raise
 
 
-def _judged(dataset: Any, version: int, transaction: Any) -> _Commit | None:
-    """What a transaction did to the rows; None when it keeps them."""
+def _judged(dataset: Any, version: int, transaction: Any, known: Collection[int]) -> _Commit | None:
+    """What a transaction did to the rows; None when it keeps them. `known`: the fields of the record."""
     operation = transaction.operation
     name = type(operation).__name__
     match name:
@@ -262,7 +331,7 @@ def _judged(dataset: Any, version: int, transaction: Any) -> _Commit | None:
             return _Commit(version, name, "replaced values")
         case "Merge" | "BaseOperation" | "Opaque":  # What pylance has no class for.
             shown = name if name == "Merge" else ""
-            return None if _same_rows(dataset, version) else _Commit(version, shown, "changed rows")
+            return None if _same_rows(dataset, version, known) else _Commit(version, shown, "changed rows")
         case _:
             return _Commit(version, name, "changed rows")
 
@@ -275,20 +344,23 @@ def _live(fragments: Any) -> int:
     return sum(int(f.physical_rows) - int(f.num_deletions) for f in fragments)
 
 
-def _same_rows(dataset: Any, version: int) -> bool:
-    """Every fragment of the version before is there with its deletions, and every column that was kept has its file."""
+def _same_rows(dataset: Any, version: int, known: Collection[int]) -> bool:
+    """Every fragment of the version before is there with its deletions, and every column that was kept has its file.
+    One of nulls has none, and lance gives its number to the next column when it was dropped."""
     before, after = _at(dataset, version - 1), _at(dataset, version)
     if before is None or after is None:
         return False
     old, new = ({f.fragment_id: f.metadata for f in d.get_fragments()} for d in (before, after))
-    return old.keys() == new.keys() and all(_same_values(old[i], new[i]) for i in old)
+    return old.keys() == new.keys() and all(_same_values(old[i], new[i], known) for i in old)
 
 
-def _same_values(old: Any, new: Any) -> bool:
+def _same_values(old: Any, new: Any, known: Collection[int]) -> bool:
     if old.physical_rows != new.physical_rows or _deletions(old) != _deletions(new):
         return False
     was, now = ({field: str(f.path) for f in m.files for field in f.fields if field >= 0} for m in (old, new))
-    return all(now.get(field, path) == path for field, path in was.items())
+    return all(now.get(field, path) == path for field, path in was.items()) and not (now.keys() - was).intersection(
+        known
+    )
 
 
 def _time(dataset: Any) -> str:

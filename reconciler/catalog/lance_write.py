@@ -152,7 +152,7 @@ def apply_to_dataset(datasets: Datasets, uri: str, change: DatasetChange, contex
                 dataset = _forget_index(datasets, uri, change.name, noted, context)
         datasets.stats.count("writes")
         if isinstance(change, AddColumns | AlterColumns | DropColumns):
-            _sign(datasets, uri, known, context)
+            _sign(datasets, uri, known, int(dataset.version), context)
         return Written(before, dataset.latest_version)
 
 
@@ -166,13 +166,13 @@ def _alter(dataset: Any, datasets: Datasets, change: AlterColumns, context: Writ
     return _committed(dataset, datasets, context, merge_of_cast(dataset, change))
 
 
-def _sign(datasets: Datasets, uri: str, known: set[str], context: WriteContext) -> None:
-    """Commits that lance makes of column changes hold no notes: the run's name follows in one of its own, with the
-    record of the rows, which have other files now, and without what we noted of indexes that went with a column. The
-    change has landed: that it cannot be signed is no failure."""
+def _sign(datasets: Datasets, uri: str, known: set[str], made: int, context: WriteContext) -> None:
+    """Commits that lance makes of column changes hold no notes, as that of version `made`: the run's name follows in
+    one of its own, with the record of the rows, which have other files now, and without what we noted of indexes that
+    went with a column. The change has landed: that it cannot be signed is no failure."""
     with contextlib.suppress(Exception):
         dataset = datasets.open(uri)
-        notes = {**renewed_record(dataset), **_indexes_left(dataset, known)}
+        notes = {**renewed_record(dataset, {made}), **_indexes_left(dataset, known)}
         if context.applied_by or notes:
             _commit(dataset, datasets, context, notes=notes)
 

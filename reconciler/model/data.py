@@ -75,10 +75,14 @@ def migrated_from(catalog: str, ident: Ident) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RowState:
-    """The rows of a dataset at a version. Equal digests mean equal rows: of the same files, with the same deletions."""
+    """The rows of a dataset at a version. Equal digests mean the same files with the same deletions; equal columns,
+    that the same values are read from them."""
 
     version: int
     digest: str
+    columns: Mapping[str, tuple[int, str]] = field(default_factory=lambda: MappingProxyType({}), hash=False)
+    """Dotted path -> number of the field and type. A column that is written anew has another number. Empty in records
+    of earlier versions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +119,8 @@ class DataRecord:
     """The rows that this describes; None in records of earlier versions. Never part of a fingerprint."""
     external: ExternalRows | None = field(default=None, compare=False)
     """Live only: the rows are not those any more. Never part of a fingerprint, as rows are not."""
+    now: RowState | None = field(default=None, compare=False)
+    """Live only: the same rows as they are now, for the record that follows them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ from reconciler.catalog.lance_data import (
     renewed_record,
 )
 from reconciler.catalog.lance_errors import is_conflict, translated
-from reconciler.catalog.lance_rows import external_rows, row_state, transactions
+from reconciler.catalog.lance_rows import account_of, row_state, transactions
 from reconciler.model.data import DataRecord, ExternalRows, RowState
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.state import APPLIED_BY_KEY
@@ -86,7 +86,7 @@ class Held:
     def external(self, since: RowState) -> ExternalRows | None:
         """What others did to the rows since then, up to this moment."""
         with translated(f"read the history of {self.place.uri}"):
-            return external_rows(opened(self.place), since, is_ours, lambda _: False)
+            return account_of(opened(self.place), since, is_ours, lambda _: False).external
 
     def latest(self) -> Any:
         """The dataset of this moment."""

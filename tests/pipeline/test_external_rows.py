@@ -8,6 +8,8 @@ import shutil
 import time
 from collections.abc import Callable
 from datetime import UTC, timedelta
+from pathlib import Path
+from typing import Any
 
 import lance
 import pyarrow as pa
@@ -82,6 +84,34 @@ def writes_a_column_anew(t: FilledTable) -> None:
     t.dataset().alter_columns({"path": "theirs", "name": "text"})
 
 
+def swaps_columns_after_cleanup(t: FilledTable) -> None:
+    """Of the version that the record names nothing is left."""
+    t.dataset().cleanup_old_versions(older_than=timedelta(0))
+    drops_and_adds(t)
+
+
+def drops_and_adds(t: FilledTable) -> None:
+    t.dataset().drop_columns(["text"])
+    adds(t)
+
+
+def adds(t: FilledTable) -> None:
+    t.dataset().add_columns({"text": "'theirs'"})
+    t.dataset().alter_columns({"path": "text", "nullable": True})
+
+
+def drops_and_adds_nulls(t: FilledTable) -> None:
+    """No file is written: all fragments are as they were."""
+    t.dataset().drop_columns(["text"])
+    t.dataset().add_columns(pa.field("text", pa.string()))
+
+
+def drops_and_cleans_up_and_adds(t: FilledTable) -> None:
+    t.dataset().drop_columns(["text"])
+    t.dataset().cleanup_old_versions(older_than=timedelta(0))
+    adds(t)
+
+
 def deletes_all_and_appends(t: FilledTable) -> None:
     t.dataset().delete("true")
     t.append(100)
@@ -111,12 +141,13 @@ def makes_it_anew(t: FilledTable, versions: int = 0) -> None:
 EXTERNAL = [
     lambda t: t.append(100), lambda t: t.overwrite(100), deletes, deletes_a_file, updates, upserts, inserts, empties,
     restores_theirs, replaces_values, writes_a_column_anew, deletes_all_and_appends, hides_it_behind_a_compaction,
-    changes_after_cleanup, makes_it_anew, lambda t: makes_it_anew(t, t.dataset().version + 3),
+    changes_after_cleanup, swaps_columns_after_cleanup, drops_and_adds_nulls, drops_and_cleans_up_and_adds,
+    makes_it_anew, lambda t: makes_it_anew(t, t.dataset().version + 3),
 ]  # fmt: skip
 NAMES = [
     "append", "overwrite", "delete", "delete-a-file", "update", "upsert", "insert", "empty",
     "restore", "values", "column", "delete-and-append", "compacted", "cleaned-up",
-    "anew", "anew-with-history",
+    "column-after-cleanup", "column-of-nulls", "column-around-cleanup", "anew", "anew-with-history",
 ]  # fmt: skip
 
 
@@ -365,6 +396,83 @@ def test_our_own_changes_are_ours(make: Make) -> None:
     t.source(2)
     t.apply()
     assert t.ids() == list(range(30))
+    t.need_settled()
+
+
+@pytest.mark.parametrize("mode", [APPEND, REPLACE])
+@pytest.mark.parametrize("change", [drops_and_adds, drops_and_adds_nulls], ids=["values", "nulls"])
+def test_our_columns_do_not_hide_theirs(make: Make, mode: str, change: Callable[[FilledTable], None]) -> None:
+    """Not the one they wrote, whatever we then write, drop, rename or cast beside it."""
+    t = make(mode)
+    t.columns.append({"name": "size", "type": "int32", "backfill": {"sql": "id + 1"}})
+    t.apply()
+    t.need_settled()
+    change(t)
+    word, reason = t.blocked()
+    assert "dropped 1 column or wrote it anew in all rows: text;" in reason
+    t.columns.append({"name": "note", "type": "string", "default": "x"})
+    t.columns.append({"name": "empty", "type": "float32"})
+    t.apply(code=3)
+    assert t.dataset().to_table(columns=["note"])["note"].to_pylist() == ["x"] * 20
+    assert t.blocked() == (word, reason)
+    t.columns[2]["type"] = "int64"
+    t.columns[4].update(name="renamed", renamedFrom="empty")
+    t.apply(code=3)
+    del t.columns[4]
+    t.apply("--allow", "drop_column", code=3)
+    assert t.blocked() == (word, reason)
+    t.apply("--allow", word.removeprefix("allow:"))
+    if mode == REPLACE:
+        t.need_settled()
+
+
+def test_a_cast_of_ours_does_not_make_their_column_ours(make: Make) -> None:
+    t = make(APPEND)
+    t.dataset().drop_columns(["id"])
+    t.dataset().add_columns({"id": "cast(7 as int)"})
+    t.columns.append({"name": "note", "type": "string", "default": "x"})
+    t.apply()
+    assert t.dataset().schema.field("id").type == pa.int64()
+    assert "wrote it anew in all rows: id;" in t.blocked()[1]
+
+
+@pytest.mark.parametrize("more", [{"default": 1}, {}], ids=["values", "nulls"])
+def test_a_column_that_we_dropped_and_made_again_is_ours(make: Make, more: dict[str, Any]) -> None:
+    t = make(APPEND)
+    for _ in range(2):
+        t.columns.append({"name": "more", "type": "int64", **more})
+        t.apply()
+        t.need_settled()
+        del t.columns[2]
+        t.apply("--allow", "drop_column")
+        t.need_settled()
+    t.columns.append({"name": "more", "type": "int64", **more})
+    t.apply()
+    t.dataset().drop_columns(["more"])
+    t.dataset().add_columns({"more": "id + 1"})
+    t.blocked()
+
+
+def test_a_field_of_a_column_that_is_written_anew(tmp_path: Path) -> None:
+    values = pa.table({"s": [{"a": 1, "b.c": 2}], "id": [1]})
+    dataset = lance.write_dataset(values, tmp_path / "t.lance")
+    before = lance_rows.row_state(dataset)
+    assert set(before.columns) == {"s", "s.a", "s.b..c", "id"}
+    dataset.drop_columns(["s.a"])
+    dataset.add_columns(pa.schema([pa.field("s", pa.struct({"a": pa.int64()}))]))
+    found = lance_rows.account_of(dataset, before, lambda _: False, lambda _: False)
+    assert found.external is not None
+    assert "wrote it anew in all rows: s.a" in found.external.reason
+    assert found.rows.columns == before.columns
+
+
+def test_a_cleanup_after_our_columns_blocks_nothing(make: Make) -> None:
+    t = make(APPEND)
+    t.columns.append({"name": "size", "type": "int32", "backfill": {"sql": "id + 1"}})
+    t.apply()
+    t.columns[0]["type"] = "int32"
+    t.apply("--allow", "narrow_type")
+    t.dataset().cleanup_old_versions(older_than=timedelta(0), error_if_tagged_old_versions=False)
     t.need_settled()
 
 
