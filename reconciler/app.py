@@ -222,6 +222,8 @@ class RunOptions:
     spark: SparkOptions = field(default_factory=SparkOptions)
     lock_timeout: float | None = None
     """Seconds to wait for a lease; None: until a holder that is gone has certainly been noticed."""
+    saved: bool = False
+    """The plan was read from a file."""
 
 
 def apply(
@@ -265,7 +267,9 @@ def apply(
                 note=journal.lease,
             ) as turn:
                 at.writing = any(s.verdict == "allowed" for s in the_plan.steps)
-                data = data_plane(the_plan, options.spark, at, progress, lambda: stop.is_set() or turn.lost)
+                data = data_plane(
+                    the_plan, options.spark, at, progress, lambda: stop.is_set() or turn.lost, saved=options.saved
+                )
                 with closing(data) if data is not None else nullcontext():
                     report = execute(
                         the_plan,

@@ -222,9 +222,9 @@ class Told:
 
 
 def data_plane(
-    plan: Plan, spark: SparkOptions, at: Session, progress: Progress, stopped: Callable[[], bool]
+    plan: Plan, spark: SparkOptions, at: Session, progress: Progress, stopped: Callable[[], bool], *, saved: bool
 ) -> SparkDataPlane | None:
-    """None when no step needs it. Starts nothing."""
+    """None when no step needs it. Starts nothing. `saved`: the plan was read from a file."""
     if not any(isinstance(s.change, DATA_PLANE) and s.verdict == "allowed" for s in plan.steps):
         return None
     from reconciler.pipeline.data_plane import Running, SparkDataPlane
@@ -237,5 +237,6 @@ def data_plane(
         lambda catalog: _storage_of(at.specs[catalog], at),
         at.redactor.add,
         at.catalogs,
+        saved,
     )
     return SparkDataPlane(running)

@@ -158,8 +158,9 @@ class Searched(Protocol):
 class DataPlane(Protocol):
     """What moves the rows of tables, whichever catalog they are in."""
 
-    def moved(self, catalog: str, change: DataChange) -> str | None:
-        """Why what the step would read is not what the plan was made on, or None. Reads only."""
+    def moved(self, name: str, catalog: Catalog, change: DataChange, state: TableState | None) -> str | None:
+        """Why what the step would read, or the rows that it would change, are not what the plan was made on, or None.
+        `name`: of the catalog. `state`: the table as just read, if it is there. Reads only."""
 
     def apply(self, catalog: Catalog, change: DataChange, state: TableState, context: WriteContext) -> Written:
         """`state`: the table as just read. Exactly one commit of rows, or none. Raises CatalogError only; safe to send

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from reconciler.catalog.lance_rows import account_of, row_state, transactions
+from reconciler.catalog.lance_rows import account_of, history, row_state
 from reconciler.model.data import DataRecord, RowState
 
 CLAIM_KEY = "reconciler.data.claim"
@@ -143,15 +143,11 @@ def _record(dataset: Any, notes: Mapping[str, str]) -> DataRecord | None:
 
 
 def _landed(dataset: Any, base: int) -> tuple[str | None, bool]:
-    """The newest record in the transactions after version `base`, and whether all of them could be read."""
-    wanted = int(dataset.version) - base
-    if wanted <= 0:
-        return None, True
-    found = transactions(dataset, wanted)
-    for transaction in found:
-        properties = transaction.transaction_properties if transaction is not None else None
-        if properties and RECORD_KEY in properties:
+    """The newest record in the transactions after version `base`, and whether all of them could be read. What a restore
+    has undone is not in the rows; the claim is there because one brought it back, or because a step was cut off."""
+    for _, transaction in history(dataset, base, int(dataset.version)):
+        if transaction is None:
+            return None, False
+        if (properties := transaction.transaction_properties) and RECORD_KEY in properties:
             return str(properties[RECORD_KEY]), True
-        if transaction is not None and type(transaction.operation).__name__ == "Restore":
-            return None, False  # What came before may or may not be in the rows.
-    return None, len(found) == wanted and all(t is not None for t in found)
+    return None, True

@@ -150,8 +150,8 @@ def account_of(dataset: Any, since: RowState | None, ours: Asked, fills: Asked, 
 
 
 def _walk(dataset: Any, since: RowState | None, known: Collection[int], ours: Asked, fills: Asked) -> _Walk:
-    walk = _Walk(readable=since is not None)
-    for number, (at, transaction) in enumerate(_history(dataset, since.version if since is not None else 0), 1):
+    walk, first = _Walk(readable=since is not None), since.version if since is not None else 0
+    for number, (at, transaction) in enumerate(history(dataset, first, MOST), 1):
         if transaction is None:
             walk.readable = False
             break
@@ -272,10 +272,10 @@ def _listed(dataset: Any, found: list[_Commit], anew: Sequence[str]) -> str:
 # the history
 
 
-def _history(dataset: Any, since: int) -> Iterator[tuple[int, Any]]:
+def history(dataset: Any, since: int, most: int) -> Iterator[tuple[int, Any]]:
     """Versions and their transactions after version `since`, newest first; what a restore has undone is left out. The
-    last is None when the rest cannot be read, or is too much."""
-    version, left, at = int(dataset.version), MOST, dataset
+    last is None when the rest cannot be read, or is more than `most`."""
+    version, left, at = int(dataset.version), most, dataset
     while version > since:
         count = min(CHUNK, version - since, left)
         found = transactions(at, count) if at is not None else []

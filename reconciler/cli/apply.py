@@ -107,7 +107,9 @@ def _applied(args: argparse.Namespace, out: Output, file: ReportFile) -> Report:
     if args.plan is not None and made.refused is None:
         app_saved.connect_for(made, Path(args.plan), out.session, trusted)
     journal = Path(args.journal) if args.journal else None
-    options = app.RunOptions(args.parallelism, deadline.left(), journal, spark(args), args.lock_timeout)
+    options = app.RunOptions(
+        args.parallelism, deadline.left(), journal, spark(args), args.lock_timeout, saved is not None
+    )
     report = app.apply(made, options, out.session, file.write, file.began)
     for _ in range(_TIMES_ANEW if args.yes and args.plan is None and args.reviewed is None else 0):
         if report.outcome != "stale" or deadline.is_over():

@@ -22,6 +22,7 @@ from reconciler.model.state import DatasetState
 SHOWN = 5
 PURGE_DATA: AllowWord = "purge_data"
 MIX_ROWS: AllowWord = "mix_rows"
+_UNNOTED = "its rows are in, but not noted yet: a run was cut off before that, or a version from before it was restored"
 
 
 def plan_data(d: Drafter, want: DesiredTable) -> None:
@@ -45,7 +46,8 @@ def plan_data(d: Drafter, want: DesiredTable) -> None:
     elif record is None and change.replace and not d.dataset.empty:
         change = replace(change, purges=d.dataset.version)
     elif external is None and record is not None and record.external is not None:
-        change = replace(change, mixes=spec.mode == "append")
+        mixes = spec.mode == "append"
+        change = replace(change, mixes=mixes, seen=record.external.version if mixes else None)
     before: Json = {"digest": record.digest} if record is not None else None
     problem = _problem(d, want, spec, source, record, change)
     reads = external is not None and PURGE_DATA in d.allow
@@ -85,8 +87,8 @@ def _over_external(d: Drafter, spec: DataSpec, record: DataRecord, external: Ext
 
 
 def external_change(change: MaterializeTable, live: DatasetState) -> str | None:
-    """An external change of the rows that a planned step did not expect. Rows that it may remove, and changes after
-    this check, are checked by the step itself."""
+    """An external change of the rows that a planned step did not expect. Rows that it may remove or add to are compared
+    with those of the plan where their history can be read: before the first write, and by the step itself."""
     if change.mixes or change.purges is not None or (change.digest == change.base and not change.replace):
         return None
     if live.data is not None:
@@ -97,7 +99,7 @@ def external_change(change: MaterializeTable, live: DatasetState) -> str | None:
 def _note(d: Drafter, want: DesiredTable, spec: DataSpec, source: SourceState, record: DataRecord) -> bool:
     """The same step again, which finds its rows there."""
     change = replace(_change(want, spec, source, {}, record), digest=record.digest, replace=False)
-    return d.propose(change, "safe", "its rows are in, but the run that brought them was cut off before it noted that")
+    return d.propose(change, "safe", _UNNOTED)
 
 
 def _change(
@@ -135,8 +137,9 @@ def _problem(
         return Block(SOURCE_PROBLEM, source.problem)
     if record is not None and record.lost:
         why = (
-            "an earlier data step was cut off, and the history that would tell whether its rows are in was cleaned up: "
-            "look at the rows; then remove the dataset's metadata keys reconciler.data and reconciler.data.claim"
+            "the dataset is in the middle of a data step, which was cut off or came back with a version that was "
+            "restored, and the history that would tell whether its rows are in was cleaned up: look at the rows; then "
+            "remove the dataset's metadata keys reconciler.data and reconciler.data.claim"
         )
         return Block(DATA_UNKNOWN, why)
     if record is None and not d.dataset.empty and spec.mode != "replace-if-changed":

@@ -164,7 +164,7 @@ class _Run:
             return replace(nothing_ran(self.plan, "stale", found.stale_message), stale=tuple(found.changed))
         if found.unreadable:
             return nothing_ran(self.plan, "failed", found.unreadable_message)
-        if moved := self._moved([s for s in allowed if s.id not in found.holds]):
+        if moved := self._moved([s for s in allowed if s.id not in found.holds], found.tables):
             return nothing_ran(self.plan, "stale", moved)
         self._run(Graph(self.plan.steps), found.holds)
         report = report_of(self.plan, self.ended, self.halt, self.why, self.unreachable)
@@ -203,11 +203,11 @@ class _Run:
         except Exception as error:
             return ExpiredTags(key, problem=f"old tags were not deleted: {type(error).__name__}: {error}")
 
-    def _moved(self, steps: Sequence[Step]) -> str | None:
-        """What data steps would read is part of what the plan was made on."""
+    def _moved(self, steps: Sequence[Step], tables: Mapping[ObjectKey, TableState]) -> str | None:
+        """What data steps would read is part of what the plan was made on, and so are rows that they would change."""
         for step in steps:
             if self.data is not None and isinstance(step.change, DATA_PLANE):
-                problem = self.data.moved(step.catalog, step.change)
+                problem = self.data.moved(step.catalog, self.catalogs[step.catalog], step.change, tables.get(step.key))
                 if problem is not None:
                     return f"{step.id} {step.action} {step.key}: {problem}; nothing was written"
         return None

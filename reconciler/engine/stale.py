@@ -29,11 +29,13 @@ MOST_FIELDS = 4
 
 @dataclass
 class Check:
-    """`holds`: step ids whose result is already there. `changed` and `unreadable` say of objects what is seen."""
+    """`holds`: step ids whose result is already there. `changed` and `unreadable` say of objects what is seen.
+    `tables`: those that are there."""
 
     holds: set[str] = field(default_factory=set)
     changed: list[StaleObject] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
+    tables: dict[ObjectKey, TableState] = field(default_factory=dict)
 
     @property
     def stale_message(self) -> str:
@@ -73,6 +75,8 @@ def check(
     result.unreadable.sort()
     held: Counter[str] = Counter()
     for key in sorted(live):
+        if isinstance(found := live[key].finding, Present) and isinstance(found.state, TableState):
+            result.tables[key] = found.state
         if key in in_the_way:
             _judge_rival(key, in_the_way[key], result)
         elif (problem := in_use.get(key) or unsuitable(live[key], chains[key])) is not None:

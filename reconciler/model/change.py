@@ -329,6 +329,8 @@ class MaterializeTable:
     it are not among them. None: there are no such rows."""
     mixes: bool = False
     """New rows may stand beside rows of unknown origin, which stay as they are."""
+    seen: int | None = None
+    """The version whose rows the plan was made on, with `mixes`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -189,7 +189,7 @@ def change_to_json(change: c.Change) -> dict[str, Json]:
             continue  # The catalog shows no columns.
         elif f.name in _OPTIONAL and not value:
             continue  # Earlier plans have no such keys.
-        elif f.name in ("purges", "mixes") and not value:
+        elif f.name in ("purges", "mixes", "seen") and not value:
             continue  # No rows of unknown origin are concerned.
         else:
             out[f.name] = _encode(value)
@@ -271,6 +271,7 @@ _DECODERS: dict[str, Callable[[Any], Any]] = {
     "unused": tuple,
     "purges": lambda v: v,
     "mixes": bool,
+    "seen": lambda v: v,
     "from_catalog": str,
     "from_ident": tuple,
     "checksum": bool,

@@ -85,8 +85,7 @@ class Held:
 
     def external(self, since: RowState) -> ExternalRows | None:
         """What others did to the rows since then, up to this moment."""
-        with translated(f"read the history of {self.place.uri}"):
-            return account_of(opened(self.place), since, is_ours, lambda _: False).external
+        return changed_since(self.place, since)
 
     def latest(self) -> Any:
         """The dataset of this moment."""
@@ -148,6 +147,13 @@ def opened(place: DataPlace, version: int | None = None) -> Any:
 
     with translated(f"open the dataset {place.uri}", write=False):
         return lance.dataset(place.uri, version=version, storage_options=dict(place.storage_options) or None)
+
+
+def changed_since(place: DataPlace, since: RowState) -> ExternalRows | None:
+    """What others did to the rows since then, up to this moment. Raises CatalogError."""
+    dataset = opened(place)
+    with translated(f"read the history of {place.uri}"):
+        return account_of(dataset, since, is_ours, lambda _: False).external
 
 
 def committed(place: DataPlace, operation: Any, version: int, properties: Mapping[str, str]) -> Any:

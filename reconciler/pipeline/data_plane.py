@@ -36,6 +36,8 @@ class Running:
     """Values that no output may show."""
     catalogs: Mapping[str, Catalog] = field(default_factory=dict)
     """By name: also those that tables are only copied from."""
+    saved: bool = False
+    """The plan was read from a file: it is for the rows that it was made on."""
     views: threading.Lock = field(default_factory=threading.Lock)
     """Held while a query has views: they are names in the one session."""
     _open: ExitStack = field(default_factory=ExitStack)
@@ -68,13 +70,16 @@ class SparkDataPlane:
     def __init__(self, running: Running) -> None:
         self._running = running
 
-    def moved(self, catalog: str, change: DataChange) -> str | None:
+    def moved(self, name: str, catalog: Catalog, change: DataChange, state: TableState | None) -> str | None:
         if not isinstance(change, MaterializeTable):
             return None
         from reconciler.pipeline.materialize import moved
 
         try:
-            return moved(self._running, change, self._running.storage(catalog))
+            filled = state is not None and isinstance(state.dataset, DatasetState)
+            place = catalog.data_place(change.ident, state) if state is not None and filled else None
+            self._running.hide(place.storage_options.values() if place is not None else ())
+            return moved(self._running, change, self._running.storage(name), place)
         except CatalogError as error:
             return error.message
 

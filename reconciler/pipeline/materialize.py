@@ -18,7 +18,7 @@ from reconciler.model.data import FILE_FORMATS, DataRecord, RowState
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import dotted
 from reconciler.pipeline import frames, write_task
-from reconciler.pipeline.claims import Clock, Held, claimed
+from reconciler.pipeline.claims import Clock, Held, changed_since, claimed
 from reconciler.pipeline.data_plane import Line, Running
 from reconciler.pipeline.functions import carry, columns_given, load_function
 from reconciler.pipeline.jobs import TASKS_PER_CORE, answers, done
@@ -56,8 +56,11 @@ def materialize(running: Running, change: MaterializeTable, place: DataPlace, co
     return Written(before, int(landed.version), context.tag is not None)
 
 
-def moved(running: Running, change: MaterializeTable, storage: Mapping[str, str]) -> str | None:
-    """Why the source is not the one of the plan any more. Raises CatalogError when it cannot be listed."""
+def moved(
+    running: Running, change: MaterializeTable, storage: Mapping[str, str], place: DataPlace | None
+) -> str | None:
+    """Why the source, or rows at `place` that the step would remove or add to, are not those of the plan any more.
+    Raises CatalogError when they cannot be read."""
     if change.digest == change.base and not change.replace:
         return None  # The rows are in: they are only noted.
     source = running.resolve(change.reads)
@@ -65,7 +68,13 @@ def moved(running: Running, change: MaterializeTable, storage: Mapping[str, str]
         _listed(source, storage_of(source) or storage, change)
     except CatalogError as error:
         return error.message
-    return None
+    seen = change.purges if change.purges is not None else change.seen
+    found = changed_since(place, RowState(seen, "")) if place is not None and seen is not None else None
+    if found is None or (change.mixes and not running.saved and not found.changed):
+        return (
+            None  # What was only added since is for `mix_rows` to mix with, but not part of a plan that was reviewed.
+        )
+    return f"another writer has changed the rows since the plan was made ({found.reason}). Make a new plan"
 
 
 def _listed(source: Mapping[str, Any], storage: Mapping[str, str], change: MaterializeTable) -> Listing:

@@ -17,10 +17,12 @@ import pytest
 from lance import LanceDataset, LanceOperation
 from lance.file import LanceFileWriter
 from lance.fragment import DataFile
-from pipeline.filled_table import APPEND, ONCE, REPLACE, FilledTable, Make, rows
+from pipeline.external_runs import killed
+from pipeline.filled_table import APPEND, ONCE, REPLACE, FilledTable, Make, filled, rows
 
 from reconciler.catalog import lance_rows
-from reconciler.catalog.lance_data import RECORD_KEY, load_record
+from reconciler.catalog.lance_data import CLAIM_KEY, RECORD_KEY, load_record
+from reconciler.pipeline import claims, materialize
 
 pytestmark = pytest.mark.slow
 EVERYWHERE = ["dir-v2", "dir-s3", "rest", "iceberg", "unity", "glue"]
@@ -370,6 +372,10 @@ def test_what_keeps_the_rows_blocks_nothing(make: Make, mode: str, change: Calla
     t.need_settled()
 
 
+def _no_fixture(name: str) -> Any:
+    raise AssertionError(name)
+
+
 def test_our_own_changes_are_ours(make: Make) -> None:
     """Everything that a manifest can ask of a table that has rows; the record follows, so that a later cleanup takes
     nothing away that a plan needs."""
@@ -498,6 +504,29 @@ def test_a_cleanup_of_ours_keeps_what_proves_the_rows(make: Make, monkeypatch: p
     t.need_settled()
 
 
+@pytest.mark.parametrize("mode", [APPEND, REPLACE])
+@pytest.mark.parametrize("back", [1, 2], ids=["with-rows", "before-rows"])
+def test_a_version_from_within_our_step_may_be_restored(tmp_path: Path, mode: str, back: int) -> None:
+    """Our claim comes back with it. The transaction of the rows has their record."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(claims, "_born", lambda pid: "another")
+        t = filled(tmp_path, _no_fixture, mode=mode)
+    filled_at = t.dataset().version
+    t.overwrite(100)
+    t.dataset(filled_at - back).restore()
+    assert CLAIM_KEY in t.dataset().metadata
+    assert t.ids() == (OURS if back == 1 else [])
+    (step,) = t.plan()
+    assert (step["action"], step["verdict"], step["risk"]) == ("materialize_table", "allowed", "safe")
+    if back == 1:
+        assert "not noted yet" in step["reason"]
+    t.apply()
+    assert t.ids() == OURS
+    t.need_settled()
+    t.append(100)
+    t.blocked()
+
+
 # what is not known
 
 
@@ -570,8 +599,8 @@ def test_a_plan_reads_no_history_while_the_rows_are_as_noted(make: Make, monkeyp
     indexes(t)
     configures(t)
     asked: list[int] = []
-    judged = lance_rows._history
-    monkeypatch.setattr(lance_rows, "_history", lambda *a: asked.append(1) or judged(*a))
+    judged = lance_rows.history
+    monkeypatch.setattr(lance_rows, "history", lambda *a: asked.append(1) or judged(*a))
     assert t.plan() == []
     assert asked == []
     t.append(100)
@@ -595,6 +624,48 @@ def test_rows_that_come_after_the_plan_are_not_touched(make: Make, mode: str, wo
     assert t.dataset().version == version
     assert t.ids() == [*OURS, *range(100, 110)]
     assert t.blocked()[0] == f"allow:{word}"
+
+
+@pytest.mark.parametrize("change", [lambda t: t.append(200), deletes], ids=["append", "delete"])
+@pytest.mark.parametrize(("mode", "word"), [(APPEND, "mix_rows"), (APPEND, "purge_data"), (REPLACE, "purge_data")])
+def test_a_saved_plan_is_for_the_rows_that_it_was_made_on(
+    make: Make, mode: str, word: str, change: Callable[[FilledTable], None]
+) -> None:
+    t = make(mode)
+    t.append(100)
+    t.source(2)
+    t.columns.append({"name": "more", "type": "int64", "default": 1})
+    t.run("plan", "m.yaml", "-o", "plan.json", "--allow", word)
+    change(t)
+    version, ids = t.dataset().version, t.ids()
+    done = t.run("apply", "--plan", "plan.json", "--yes")
+    assert done.code == 4, done.out
+    assert "another writer has changed the rows since the plan was made (version " in done.out + done.err
+    assert (t.dataset().version, t.ids()) == (version, ids), "nothing was written"
+
+
+def test_a_saved_plan_of_first_rows_is_for_those_that_it_was_made_on(make: Make) -> None:
+    t = make(REPLACE)
+    t.dataset().update_metadata({RECORD_KEY: None})
+    t.run("plan", "m.yaml", "-o", "plan.json", "--allow", "purge_data")
+    t.append(100)
+    assert t.run("apply", "--plan", "plan.json", "--yes").code == 4
+    assert t.ids() == [*OURS, *range(100, 110)]
+
+
+def test_a_saved_plan_that_was_begun_goes_on(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its own steps are no changes of others."""
+    t = make(REPLACE)
+    t.append(100)
+    t.columns.append({"name": "size", "type": "int64", "backfill": {"sql": "id + 1"}})
+    t.run("plan", "m.yaml", "-o", "plan.json", "--allow", "purge_data")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(materialize, "_listed", lambda *_: killed())
+        patch.setattr(materialize, "moved", lambda *_: None)
+        assert t.run("apply", "--plan", "plan.json", "--yes").code == 5
+    assert t.run("apply", "--plan", "plan.json", "--yes").code == 0
+    assert t.ids() == OURS
+    t.need_settled()
 
 
 def test_purge_data_is_for_what_the_plan_saw(make: Make) -> None:
