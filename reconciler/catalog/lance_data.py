@@ -8,12 +8,13 @@ step is under way or was cut: then the transactions since it was made tell wheth
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from reconciler.catalog.lance_rows import account_of, history, row_state
 from reconciler.model.data import DataRecord, RowState
+from reconciler.model.state import OWNER_KEY
 
 CLAIM_KEY = "reconciler.data.claim"
 RECORD_KEY = "reconciler.data"
@@ -95,9 +96,28 @@ def record_of(dataset: Any, notes: Mapping[str, str], mine: Collection[int] = ()
     return replace(record, external=account.external, now=account.rows)
 
 
-def is_ours(properties: Mapping[str, str]) -> bool:
-    """Of a transaction's properties: a step of a plan made it."""
-    return PLAN_PROPERTY in properties and STEP_PROPERTY in properties
+def is_ours(transaction: Any, around: Iterator[Any]) -> bool:
+    """A step of a plan on this dataset made it. Names alone prove nothing: properties are copied, and other teams run
+    this tool as well. Rows are written by the run that had the claim; a cast in process, which takes none, has the
+    owner of the dataset. `around`: the dataset with the transaction, and the one that it was made from; in between
+    another run may have taken the claim over."""
+    properties = transaction.transaction_properties or {}
+    if PLAN_PROPERTY not in properties or STEP_PROPERTY not in properties:
+        return False
+    run = properties.get(RUN_PROPERTY)
+    if run is not None:
+        return any(_claims(dataset.metadata, run) for dataset in around)
+    owner = properties.get(OWNER_KEY)
+    cast = type(transaction.operation).__name__ == "Merge"
+    return cast and owner is not None and any(dataset.metadata.get(OWNER_KEY) == owner for dataset in around)
+
+
+def _claims(notes: Mapping[str, str], run: str) -> bool:
+    try:
+        claim = load_claim(notes.get(CLAIM_KEY))
+    except ValueError:
+        return False
+    return claim is not None and claim.run == run
 
 
 def _fills(properties: Mapping[str, str]) -> bool:

@@ -30,7 +30,9 @@ _WITHOUT_UPDATES = _KEEP_ROWS | {"Append", "Delete", "Overwrite"}
 """Under these a fragment of ours keeps its number as long as it has a row."""
 _OTHER = "its history does not have the rows of version {}, which the record describes"
 _DELETED_ALL = "replaced all rows"
-Asked = Callable[[Mapping[str, str]], bool]
+Ours = Callable[[Any, Iterator[Any]], bool]
+"""Of a transaction, with the datasets at its version and at the one that it was made from, as far as they are there."""
+Fills = Callable[[Mapping[str, str]], bool]
 """Of the properties of a transaction."""
 Columns = Mapping[str, tuple[int, str]]
 
@@ -122,7 +124,7 @@ class _Walk:
     readable: bool = True
 
 
-def account_of(dataset: Any, since: RowState | None, ours: Asked, fills: Asked, mine: Collection[int] = ()) -> Account:
+def account_of(dataset: Any, since: RowState | None, ours: Ours, fills: Fills, mine: Collection[int] = ()) -> Account:
     """Without `since` the newest transaction that `fills` the table is where the record starts. `mine`: versions in
     which we wrote or dropped columns, whatever their transactions say."""
     version, now = int(dataset.version), row_state(dataset)
@@ -149,18 +151,20 @@ def account_of(dataset: Any, since: RowState | None, ours: Asked, fills: Asked, 
     return Account(ExternalRows(_listed(dataset, walk.found, anew), version, changed=not adds_only, gone=gone), rows)
 
 
-def _walk(dataset: Any, since: RowState | None, known: Collection[int], ours: Asked, fills: Asked) -> _Walk:
+def _walk(dataset: Any, since: RowState | None, known: Collection[int], ours: Ours, fills: Fills) -> _Walk:
     walk, first = _Walk(readable=since is not None), since.version if since is not None else 0
     for number, (at, transaction) in enumerate(history(dataset, first, MOST), 1):
         if transaction is None:
             walk.readable = False
             break
-        properties, name = transaction.transaction_properties or {}, type(transaction.operation).__name__
+        name = type(transaction.operation).__name__
         walk.operations.add(name)
-        if since is None and fills(properties):
+        if since is None and fills(transaction.transaction_properties or {}):
             walk.readable = True
             break
-        if ours(properties):
+        if name in _KEEP_ROWS:
+            continue
+        if ours(transaction, _around(dataset, at, transaction)):
             walk.merges |= {at} if name == "Merge" else set()
         elif (commit := _judged(dataset, at, transaction, known)) is not None:
             walk.found.append(commit)
@@ -168,6 +172,12 @@ def _walk(dataset: Any, since: RowState | None, known: Collection[int], ours: As
             walk.readable = False
             break
     return walk
+
+
+def _around(dataset: Any, version: int, transaction: Any) -> Iterator[Any]:
+    for number in (version, getattr(transaction, "read_version", 0)):
+        if number and (found := _at(dataset, number)) is not None:
+            yield found
 
 
 def _same(now: RowState, since: RowState) -> bool:
@@ -308,12 +318,10 @@ def _at(dataset: Any, version: int) -> Any:
 
 
 def _judged(dataset: Any, version: int, transaction: Any, known: Collection[int]) -> _Commit | None:
-    """What a transaction did to the rows; None when it keeps them. `known`: the fields of the record."""
+    """What a transaction did that may change rows; None when it keeps them. `known`: the fields of the record."""
     operation = transaction.operation
     name = type(operation).__name__
     match name:
-        case _ if name in _KEEP_ROWS:
-            return None
         case "Append":
             return _Commit(version, name, f"added {_rows(operation.fragments)}", adds_only=True)
         case "Overwrite":

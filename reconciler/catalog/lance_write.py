@@ -163,7 +163,7 @@ def _alter(dataset: Any, datasets: Datasets, change: AlterColumns, context: Writ
     if not change.writes_anew:
         dataset.alter_columns(*(_alteration(c) for c in change.columns))
         return dataset
-    return _committed(dataset, datasets, context, merge_of_cast(dataset, change))
+    return _committed(dataset, datasets, context, merge_of_cast(dataset, change), dataset.metadata.get(OWNER_KEY))
 
 
 def _sign(datasets: Datasets, uri: str, known: set[str], made: int, context: WriteContext) -> None:
@@ -264,13 +264,14 @@ def _commit(
     return _committed(dataset, datasets, context, operation)
 
 
-def _committed(dataset: Any, datasets: Datasets, context: WriteContext, operation: Any) -> Any:
+def _committed(
+    dataset: Any, datasets: Datasets, context: WriteContext, operation: Any, owner: str | None = None
+) -> Any:
     from lance import LanceDataset
     from lance.dataset import Transaction
 
-    transaction = Transaction(
-        read_version=dataset.version, operation=operation, transaction_properties=_properties(context)
-    )
+    properties = {**_properties(context), **({OWNER_KEY: owner} if owner is not None else {})}
+    transaction = Transaction(read_version=dataset.version, operation=operation, transaction_properties=properties)
     may_write()
     return LanceDataset.commit(dataset, transaction, storage_options=datasets.storage_options)
 

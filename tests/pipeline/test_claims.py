@@ -119,12 +119,24 @@ def test_without_the_history_nothing_is_concluded(place: DataPlace) -> None:
     assert record(place) == LOST
 
 
-def test_after_a_restore_nothing_is_concluded(place: DataPlace) -> None:
+def test_a_restore_is_followed(place: DataPlace) -> None:
+    """The claim comes back with the version; whether the rows do, its transactions tell."""
     with killed(), claimed(place, CONTEXT) as held:
         append(held)
+        filled = now(place).version
         lance.dataset(place.uri, version=held.version).restore()
     assert now(place).count_rows() == 0
-    assert record(place) == LOST
+    assert CLAIM_KEY in now(place).metadata
+    assert record(place) is None
+    lance.dataset(place.uri, version=filled).restore()
+    found = record(place)
+    assert found is not None
+    assert (found.digest, found.noted, found.external) == ("sha256:one", False, None)
+    restored = now(place).version
+    lance.dataset(place.uri, version=held.version).restore()
+    now(place).tags.create("kept", restored)
+    now(place).cleanup_old_versions(older_than=timedelta(0), error_if_tagged_old_versions=False)
+    assert record(place) == LOST, "what was restored is not there any more"
 
 
 def test_a_run_that_was_only_slow_is_refused_after_its_claim_was_taken(place: DataPlace) -> None:

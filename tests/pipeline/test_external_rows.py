@@ -140,16 +140,41 @@ def makes_it_anew(t: FilledTable, versions: int = 0) -> None:
         t.dataset().update_config({"theirs": "1"})
 
 
+def _as_if(t: FilledTable, **properties: str) -> None:
+    named = {f"reconciler.{name}": value for name, value in properties.items()}
+    live = t.dataset()
+    lance.write_dataset(rows(100, text="theirs"), live.uri, mode="append", transaction_properties=named)
+
+
+def appends_with_our_names(t: FilledTable) -> None:
+    _as_if(t, plan="x", step="y")
+
+
+def appends_as_another_team(t: FilledTable) -> None:
+    _as_if(t, plan="sha256:00", step="s1", owner="them", run="0123")
+    _as_if(t, plan="sha256:00", step="s1", owner="them")
+
+
+def appends_with_copied_properties(t: FilledTable) -> None:
+    """Of our own commit of rows."""
+    (ours,) = (x for x in t.dataset().get_transactions(20) if RECORD_KEY in (x.transaction_properties or {}))
+    live = t.dataset()
+    copied = {**ours.transaction_properties, "reconciler.owner": "us"}
+    lance.write_dataset(rows(100, text="theirs"), live.uri, mode="append", transaction_properties=copied)
+
+
 EXTERNAL = [
     lambda t: t.append(100), lambda t: t.overwrite(100), deletes, deletes_a_file, updates, upserts, inserts, empties,
     restores_theirs, replaces_values, writes_a_column_anew, deletes_all_and_appends, hides_it_behind_a_compaction,
     changes_after_cleanup, swaps_columns_after_cleanup, drops_and_adds_nulls, drops_and_cleans_up_and_adds,
+    appends_with_our_names, appends_as_another_team, appends_with_copied_properties,
     makes_it_anew, lambda t: makes_it_anew(t, t.dataset().version + 3),
 ]  # fmt: skip
 NAMES = [
     "append", "overwrite", "delete", "delete-a-file", "update", "upsert", "insert", "empty",
     "restore", "values", "column", "delete-and-append", "compacted", "cleaned-up",
-    "column-after-cleanup", "column-of-nulls", "column-around-cleanup", "anew", "anew-with-history",
+    "column-after-cleanup", "column-of-nulls", "column-around-cleanup", "our-names", "another-team",
+    "copied-properties", "anew", "anew-with-history",
 ]  # fmt: skip
 
 
@@ -466,7 +491,7 @@ def test_a_field_of_a_column_that_is_written_anew(tmp_path: Path) -> None:
     assert set(before.columns) == {"s", "s.a", "s.b..c", "id"}
     dataset.drop_columns(["s.a"])
     dataset.add_columns(pa.schema([pa.field("s", pa.struct({"a": pa.int64()}))]))
-    found = lance_rows.account_of(dataset, before, lambda _: False, lambda _: False)
+    found = lance_rows.account_of(dataset, before, lambda *_: False, lambda _: False)
     assert found.external is not None
     assert "wrote it anew in all rows: s.a" in found.external.reason
     assert found.rows.columns == before.columns
