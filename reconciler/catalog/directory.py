@@ -94,7 +94,8 @@ class DirectoryCatalog(Leased, Searched):
 
     def unlisted(self) -> Unlisted:
         with translated(f"search {self.storage.root}"):
-            return search(self.storage, self._reader.table_folders())
+            tables = self._reader.table_folders()
+            return search(self.storage, {*tables, *(self.storage.resolved(folder) or folder for folder in tables)})
 
     def data_place(self, ident: Ident, state: TableState) -> DataPlace:
         if state.place is None:

@@ -433,8 +433,8 @@ class DirectoryReader:
         if self.storage.resolved(location) is None:
             raise CatalogError(
                 Code.INVALID_INPUT,
-                f"{self.storage.uri(location)} leads out of the catalog's root folder {self.storage.root}: move the "
-                "data there, or mount its disk there instead of the link",
+                f"{self.storage.uri(location)} leads out of the catalog's root folder {self.storage.root}, or to that "
+                "folder itself: move the data there, or mount its disk there instead of the link",
             )
 
     def children(self, ident: Ident) -> list[str]:

@@ -22,7 +22,7 @@ MOST_FOUND = 1000
 
 
 def search(storage: Storage, known: Collection[str]) -> Unlisted:
-    """`known`: the folders of tables, live or deregistered, below the root."""
+    """`known`: the folders of tables, live or deregistered, below the root, and those that links among them lead to."""
     found: list[UnlistedData] = []
     problems: list[str] = []
     waiting = deque([("", 0)])

@@ -31,11 +31,13 @@ def missed_lines(missed: Missed, folder: str, dry_run: bool = False) -> Iterator
 _KINDS = {
     "subfolder": (
         "in subfolders",
-        "declare each as a Table with its `location`, or import a Catalog whose `path` is the folder that holds it",
+        "declare each as a Table with its `location` in a namespace, or import a Catalog whose `path` is the folder "
+        "that holds it",
     ),
     "no_suffix": (
         "in folders without the suffix .lance",
-        "set `plain_folders: true` in the Catalog, declare it as a Table with its `location`, or rename the folder",
+        "set `plain_folders: true` in the Catalog, declare it as a Table with its `location` in a namespace, or rename "
+        "the folder",
     ),
     "unregistered": (
         "in folders that this layout does not list",

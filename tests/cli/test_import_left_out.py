@@ -50,6 +50,7 @@ def test_subfolders_and_folders_without_the_suffix(lake: Path) -> None:
     assert paths(run) == {"./lake/plain", "./lake/raw/deep.lance", "./lake/raw/2024/bare"}
     assert "2 datasets in subfolders were seen and left out: declare each as a Table with its `location`" in run.err
     assert "1 dataset in folders without the suffix .lance was seen and left out: set `plain_folders: true`" in run.err
+    assert run.err.count("as a Table with its `location` in a namespace") == 2, "a root table has no other location"
     assert "stopped" not in run.err
     assert [p.name for p in (lake / "out").rglob("*.yaml") if "table" in p.read_text()]
 
@@ -67,6 +68,17 @@ def test_subfolders_and_folders_without_the_suffix(lake: Path) -> None:
 )
 def test_every_layout(lake: Path, spec: dict[str, str], left: set[str]) -> None:
     assert left <= paths(imported(lake, **spec)) <= left | {"./lake/raw", "./lake/files"}
+
+
+def test_links_are_named_for_what_they_are(lake: Path) -> None:
+    """A dataset that a link makes a table of is not left out, and one to the root does not lead out of it."""
+    (lake / "lake" / "linked.lance").symlink_to("raw/deep.lance")
+    (lake / "lake" / "again.lance").symlink_to("plain")
+    (lake / "lake" / "self.lance").symlink_to(".")
+    run = imported(lake)
+    assert paths(run) == {"./lake/raw/2024/bare"}
+    assert "self.lance leads out of the catalog's root folder" in run.err
+    assert "or to that folder itself" in run.err
 
 
 def test_what_it_says_to_do_works(lake: Path) -> None:
