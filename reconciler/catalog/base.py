@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from reconciler.model.capabilities import Capabilities
-from reconciler.model.change import Change, DataChange
+from reconciler.model.change import Change, DataChange, MaterializeTable
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import Ident, Kind, dotted
 from reconciler.model.missed import Unlisted
@@ -158,9 +158,12 @@ class Searched(Protocol):
 class DataPlane(Protocol):
     """What moves the rows of tables, whichever catalog they are in."""
 
-    def moved(self, name: str, catalog: Catalog, change: DataChange, state: TableState | None) -> str | None:
-        """Why what the step would read, or the rows that it would change, are not what the plan was made on, or None.
-        `name`: of the catalog. `state`: the table as just read, if it is there. Reads only."""
+    def moved(self, catalog: str, change: DataChange) -> str | None:
+        """Why what the step would read is not what the plan was made on, or None. Reads only."""
+
+    def rows_changed(self, catalog: Catalog, change: MaterializeTable, state: TableState) -> str | None:
+        """Why the rows of others that the step may touch are not those of the plan, or None. `state`: the table as just
+        read. Reads only."""
 
     def apply(self, catalog: Catalog, change: DataChange, state: TableState, context: WriteContext) -> Written:
         """`state`: the table as just read. Exactly one commit of rows, or none. Raises CatalogError only; safe to send

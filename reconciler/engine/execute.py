@@ -27,7 +27,7 @@ from reconciler.engine.reader import Reader
 from reconciler.engine.retry import Retry
 from reconciler.engine.run_step import Ended, Lives, Tools, run_step, unharmed
 from reconciler.engine.stale import check, renames_of
-from reconciler.model.change import DATA_PLANE, DropNamespace
+from reconciler.model.change import DATA_PLANE, DropNamespace, MaterializeTable
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import ObjectKey
 from reconciler.model.observed import Finding, Present, Scope
@@ -207,10 +207,18 @@ class _Run:
         """What data steps would read is part of what the plan was made on, and so are rows that they would change."""
         for step in steps:
             if self.data is not None and isinstance(step.change, DATA_PLANE):
-                problem = self.data.moved(step.catalog, self.catalogs[step.catalog], step.change, tables.get(step.key))
+                problem = self.data.moved(step.catalog, step.change) or self._rows_changed(step, tables.get(step.key))
                 if problem is not None:
                     return f"{step.id} {step.action} {step.key}: {problem}; nothing was written"
         return None
+
+    def _rows_changed(self, step: Step, table: TableState | None) -> str | None:
+        change = step.change
+        if not isinstance(change, MaterializeTable) or change.seen_rows is None or self.data is None:
+            return None
+        if table is None or not isinstance(table.dataset, DatasetState):
+            return None
+        return self.data.rows_changed(self.catalogs[step.catalog], change, table)
 
     def _tools(self, name: str, allowed: list[Step]) -> Tools:
         steps = [s for s in allowed if s.catalog == name]

@@ -332,6 +332,11 @@ class MaterializeTable:
     seen: int | None = None
     """The version whose rows the plan was made on, with `mixes`."""
 
+    @property
+    def seen_rows(self) -> int | None:
+        """The version of the plan, where the step may touch rows of unknown origin."""
+        return self.purges if self.purges is not None else self.seen
+
 
 @dataclass(frozen=True, slots=True)
 class MigrateTable:

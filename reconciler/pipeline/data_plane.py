@@ -70,16 +70,23 @@ class SparkDataPlane:
     def __init__(self, running: Running) -> None:
         self._running = running
 
-    def moved(self, name: str, catalog: Catalog, change: DataChange, state: TableState | None) -> str | None:
+    def moved(self, catalog: str, change: DataChange) -> str | None:
         if not isinstance(change, MaterializeTable):
             return None
         from reconciler.pipeline.materialize import moved
 
         try:
-            filled = state is not None and isinstance(state.dataset, DatasetState)
-            place = catalog.data_place(change.ident, state) if state is not None and filled else None
-            self._running.hide(place.storage_options.values() if place is not None else ())
-            return moved(self._running, change, self._running.storage(name), place)
+            return moved(self._running, change, self._running.storage(catalog))
+        except CatalogError as error:
+            return error.message
+
+    def rows_changed(self, catalog: Catalog, change: MaterializeTable, state: TableState) -> str | None:
+        from reconciler.pipeline.materialize import rows_changed
+
+        try:
+            place = catalog.data_place(change.ident, state)
+            self._running.hide(place.storage_options.values())
+            return rows_changed(change, place, saved=self._running.saved)
         except CatalogError as error:
             return error.message
 

@@ -56,11 +56,8 @@ def materialize(running: Running, change: MaterializeTable, place: DataPlace, co
     return Written(before, int(landed.version), context.tag is not None)
 
 
-def moved(
-    running: Running, change: MaterializeTable, storage: Mapping[str, str], place: DataPlace | None
-) -> str | None:
-    """Why the source, or rows at `place` that the step would remove or add to, are not those of the plan any more.
-    Raises CatalogError when they cannot be read."""
+def moved(running: Running, change: MaterializeTable, storage: Mapping[str, str]) -> str | None:
+    """Why the source is not the one of the plan any more. Raises CatalogError when it cannot be listed."""
     if change.digest == change.base and not change.replace:
         return None  # The rows are in: they are only noted.
     source = running.resolve(change.reads)
@@ -68,9 +65,15 @@ def moved(
         _listed(source, storage_of(source) or storage, change)
     except CatalogError as error:
         return error.message
-    seen = change.purges if change.purges is not None else change.seen
-    found = changed_since(place, RowState(seen, "")) if place is not None and seen is not None else None
-    if found is None or (change.mixes and not running.saved and not found.changed):
+    return None
+
+
+def rows_changed(change: MaterializeTable, place: DataPlace, *, saved: bool) -> str | None:
+    """Why rows of others that the step may remove or add to are not those of the plan any more. `saved`: the plan was
+    read from a file. Raises CatalogError when the rows cannot be read."""
+    assert change.seen_rows is not None
+    found = changed_since(place, RowState(change.seen_rows, ""))
+    if found is None or (change.mixes and not saved and not found.changed):
         return (
             None  # What was only added since is for `mix_rows` to mix with, but not part of a plan that was reviewed.
         )
