@@ -233,10 +233,10 @@ def test_absence_is_an_answer_and_never_an_error(account: Account) -> None:
     for name in ("ThrottlingException", "OperationTimeoutException", "FederationSourceRetryableException"):
         account.server.fail("GetTable", name)
         with pytest.raises(CatalogError):
-            found(catalog, "Table", ("db", "t"))
+            found(account.connect(max_retries="0"), "Table", ("db", "t"))
     account.server.answer("GetTable", "{}")
     with pytest.raises(CatalogError, match="holds no Table"):
-        found(catalog, "Table", ("db", "t"))
+        found(account.connect(max_retries="0"), "Table", ("db", "t"))
 
 
 def test_a_mistake_of_ours_is_not_an_empty_database(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:

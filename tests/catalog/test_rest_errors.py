@@ -35,8 +35,8 @@ def test_every_code_of_the_table_is_in_here() -> None:
 
 
 def test_codes_win_over_statuses_in_reads_and_writes(rig: Rig) -> None:
-    catalog = rig.open(**PRUDENT)
     for code, status in STATUS.items():
+        catalog = rig.open(**PRUDENT)
         rig.proxy.fault(answer(status, body(int(code)), retry_after=0), method="GET", path="/table/list")
         with pytest.raises(CatalogError, match="the server's words") as read:
             catalog.children(("n",))

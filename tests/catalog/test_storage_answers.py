@@ -12,7 +12,7 @@ from dir_support import LAYOUTS, V1, detail
 
 from reconciler.catalog.directory import DirectoryCatalog
 from reconciler.model.errors import CatalogError, Code
-from reconciler.model.observed import Absent, Unreadable
+from reconciler.model.observed import Absent, RootSeen, Unreadable
 
 NOTHING = (
     '<?xml version="1.0"?><ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Name>b</Name>'
@@ -81,7 +81,7 @@ def empty_but(*denied: str) -> Answer:
 def test_an_empty_bucket_is_empty(server: Server) -> None:
     server.answer = empty_but()
     catalog = DirectoryCatalog(server.options(**V1))
-    assert list(catalog.scan(detail(("t",)))) == []
+    assert list(catalog.scan(detail(("t",)))) == [RootSeen(new="s3://b/lake")]
     assert [o.finding for o in catalog.read([("Table", ("t",))], detail(("t",)))] == [Absent()]
 
 
@@ -146,4 +146,4 @@ def test_a_missing_object_that_s3_calls_denied(server: Server) -> None:
     with pytest.raises(CatalogError, match="AccessDenied"):
         list(catalog.scan(detail()))
     server.answer = lambda path: (200, NOTHING) if "list-type" in path else DENIED
-    assert list(catalog.scan(detail())) == []
+    assert list(catalog.scan(detail())) == [RootSeen(new="s3://b/lake")]

@@ -245,16 +245,16 @@ PIECES = [
 def test_values_that_make_a_reference_together_are_text(tmp_path: Path, text: str, value: str) -> None:
     """In a connection, in the source of a table, and in everything else: one pass, whatever stands beside what."""
     variables = {"d": "$", "open": "{", "half": "${", "env": "env"}
-    catalog = CATALOG.replace("path: ./lake", f"path: ./lake, storage.x: '{text}'")
-    data = f"data: {{source: {{format: json, path: x, storage.x: '{text}'}}, mode: once}}\n"
+    catalog = CATALOG.replace("path: ./lake", f"path: ./lake, storage.user_agent: '{text}'")
+    data = f"data: {{source: {{format: json, path: x, storage.user_agent: '{text}'}}, mode: once}}\n"
     spec = f"properties: {{k: '{text}'}}\nschema: [{{name: a, type: int8}}]\n" + data
     loaded = load_text(tmp_path, catalog, table("t", spec), variables=variables, environ=SECRETS)
     assert codes(loaded) == []
     found = loaded.desired.tables["lake"]["t",]
     assert found.properties == {"k": value}
-    assert connection_options(loaded.desired.catalogs["lake"].options, None, SECRETS)[0]["storage.x"] == value
+    assert connection_options(loaded.desired.catalogs["lake"].options, None, SECRETS)[0]["storage.user_agent"] == value
     assert found.data is not None
-    assert resolved_source(found.data.source, SECRETS)[0]["storage.x"] == value
+    assert resolved_source(found.data.source, SECRETS)[0]["storage.user_agent"] == value
 
 
 def test_a_dollar_right_before_a_reference_is_no_escape(tmp_path: Path) -> None:
