@@ -142,7 +142,8 @@ def plan(request: Request, at: Session) -> tuple[Plan, list[Diagnostic]]:
     if request.options.prune and (nowhere := scope_problems(desired, names)):
         raise Failure("--prune has nothing to look through", nowhere)
     capabilities = capabilities_of(desired, names)
-    made = planned(desired, at.observe(desired, names), capabilities, request, at)
+    snapshots = at.observe(desired, names, request.options.prune)
+    made = planned(desired, snapshots, capabilities, request, at)
     return made, loaded.diagnostics
 
 

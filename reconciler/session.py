@@ -195,7 +195,7 @@ class Session:
         self.redactor.add(options.values(), harmless=harmless_values(options))
         return options
 
-    def observe(self, desired: Desired, names: Sequence[str]) -> dict[str, Snapshot]:
+    def observe(self, desired: Desired, names: Sequence[str], prune: bool = False) -> dict[str, Snapshot]:
         """Opens the catalogs and reads them, side by side. All or nothing: a plan on some of them would be half a
         truth; the error says how to ask for the others."""
         from reconciler.core.planner import scope_of
@@ -203,7 +203,7 @@ class Session:
 
         def read(name: str) -> Snapshot:
             self.connect(desired.catalogs[name])
-            return self.look(name, scope_of(desired, name))
+            return self.look(name, scope_of(desired, name, prune))
 
         try:
             self._resolve_all([desired.catalogs[name] for name in names])

@@ -141,7 +141,7 @@ class DirectoryReader:
         for place in view.places.values():
             if hidden(place.ident[0]):
                 continue
-            if place.ident in scope.detail or (place.listed and view.records):
+            if scope.pruned_by or place.ident in scope.detail or (place.listed and view.records):
                 costly.append(place)
             elif place.row is None and place.problem is None:
                 shown, where = self.storage.shown(place.location), self.storage.canonical(place.location)
@@ -284,6 +284,7 @@ class DirectoryReader:
         """`records` is the inventory's listing when there is one: a file that is not in it need not be read."""
         if place.problem:
             return Unreadable(Code.INVALID_TABLE_STATE, place.problem)
+        marks = _NO_MARKS
         try:
             properties, marks = split(load_properties(place.row)) if place.row else (EMPTY, _NO_MARKS)
             confirmed = True
@@ -291,9 +292,10 @@ class DirectoryReader:
                 marks, confirmed = self.record_marks(place, records)
             if marks.owner is not None and place.ident not in scope.detail:  # It may be asked to go.
                 self.need_inside(place.location)
-            dataset = self.dataset(place) if place.ident in scope.detail else UNKNOWN
+            dataset = self.dataset(place) if scope.opens(place.ident, marks.owner) else UNKNOWN
             if marks.owner is not None and place.listed and not self.is_made_by(marks.owner, place, dataset):
                 marks = _NO_MARKS
+            dataset = dataset if place.ident in scope.detail else UNKNOWN
             location = self.shown(place.ident, place.location, scope)
             found = Present(TableState(location, properties, marks, dataset, place=self.canonical(place.location)))
             return found if confirmed else Unsettled(found)
@@ -302,7 +304,7 @@ class DirectoryReader:
         except OnlyClaimed:
             return Absent()
         except CatalogError as error:
-            return _unreadable(error)
+            return _unreadable(error, marks.owner)
 
     def record_marks(self, place: Place, records: frozenset[str] | None) -> tuple[Marks, bool]:
         """And whether they are confirmed: if not, the run that declares the table is not done yet, or died."""
@@ -322,17 +324,15 @@ class DirectoryReader:
 
     def is_made_by(self, owner: str, place: Place, data: DatasetState | Unknown | None = UNKNOWN) -> bool:
         """Is the folder of a root table the one that its record speaks of? It has the owner's mark in its data, or the
-        token of the record; anything else was put there instead. What cannot be read counts as the record says."""
+        token of the record; anything else was put there instead. Raises CatalogError when that cannot be read."""
         if isinstance(data, DatasetState) and is_marked(data, owner):
             return True
-        try:
-            record = self.inventory.table(place.ident[0])
-            token = self.storage.read(f"{place.location}/{RESERVED}")
-            if record is not None and record.claim and token == record.claim.encode():
-                return True
-            return data is UNKNOWN and is_marked(self._state(place.location), owner)
-        except CatalogError:
-            return data is UNKNOWN
+        record = self.inventory.table(place.ident[0])
+        token = self.storage.read(f"{place.location}/{RESERVED}")
+        if record is not None and record.claim and token == record.claim.encode():
+            return True
+        found = self.dataset(place) if data is UNKNOWN else None
+        return found is not None and is_marked(found, owner)
 
     def dataset(self, place: Place) -> DatasetState | None:
         """None: declared only. Raises CatalogError when something is there that cannot be read."""
@@ -451,6 +451,6 @@ class DirectoryReader:
         return sorted(names)
 
 
-def _unreadable(error: CatalogError) -> Unreadable | Unsettled:
-    found = Unreadable(error.code, error.message)
+def _unreadable(error: CatalogError, owner: str | None = None) -> Unreadable | Unsettled:
+    found = Unreadable(error.code, error.message, owner=owner)
     return Unsettled(found) if isinstance(error, Unfinished) else found

@@ -100,7 +100,7 @@ class EntryCatalog(Leased, Recorded):
         waiting: list[tuple[Ident, Future[Finding]]] = []
         with translated(f"list {self.store.where}"), ThreadPoolExecutor(self._threads) as pool:
             for listed in bounded(self.store.walk(scope)):
-                if isinstance(listed, TableEntry) and (listed.ident in scope.detail or listed.unrecorded is not None):
+                if isinstance(listed, TableEntry) and _costs(listed, scope):
                     missing.discard(listed.ident)
                     waiting.append((listed.ident, pool.submit(self._table_finding, listed, scope)))
                     if len(waiting) >= _WAITING:
@@ -188,19 +188,19 @@ class EntryCatalog(Leased, Recorded):
         return self.capabilities.max_parallelism
 
     def _table_finding(self, entry: TableEntry, scope: Scope) -> Finding:
-        if entry.ident not in scope.detail:
-            return Present(self._state(self._confirmed(entry, UNKNOWN), UNKNOWN, scope))
+        owner = _owner(entry)
         try:
-            dataset = self._dataset(entry)
-            return Present(self._state(self._confirmed(entry, dataset), dataset, scope))
+            dataset = self._dataset(entry) if scope.opens(entry.ident, owner) else UNKNOWN
+            shown = dataset if entry.ident in scope.detail else UNKNOWN
+            return Present(self._state(self._confirmed(entry, dataset), shown, scope))
         except CatalogError as error:
             unused = ", ".join(credentials_in(entry.properties))
             hint = f"; {unused} of its properties is not used: give credentials as storage.* of the catalog"
-            return Unreadable(error.code, error.message + (hint if unused else ""))
+            return Unreadable(error.code, error.message + (hint if unused else ""), owner=owner)
 
     def _confirmed(self, entry: TableEntry, data: DatasetState | Unknown | None) -> TableEntry:
         """A record of ours counts only together with our mark in the data or in the marker: others may have dropped the
-        table and made it again at the same name and place. What cannot be read counts as the record says."""
+        table and made it again at the same name and place. Raises CatalogError when that cannot be read."""
         owner = split(entry.properties)[1].owner
         if entry.unrecorded is None or owner is None:
             return entry
@@ -213,10 +213,8 @@ class EntryCatalog(Leased, Recorded):
             if data is UNKNOWN and is_marked(datasets.state(places.uri(entry.location)), owner):
                 return entry
         except CatalogError as error:
-            if data is not UNKNOWN:
+            if data is not UNKNOWN or error.code is not Code.TABLE_NOT_FOUND:
                 raise
-            if error.code is not Code.TABLE_NOT_FOUND:
-                return entry
         return replace(entry, properties=entry.unrecorded, unrecorded=None, raw=None)
 
     def _state(self, entry: TableEntry, dataset: DatasetState | object | None, scope: Scope | None) -> TableState:
@@ -236,8 +234,7 @@ class EntryCatalog(Leased, Recorded):
 
     def _dataset(self, entry: TableEntry) -> DatasetState | None:
         """None: declared only. Raises CatalogError when something is there that cannot be read."""
-        marks = entry.marks if entry.marks is not None else split(entry.properties)[1]
-        return _opened(*self._storage_of(entry), entry.location, dotted(entry.ident), ours=marks.owner is not None)
+        return _opened(*self._storage_of(entry), entry.location, dotted(entry.ident), ours=_owner(entry) is not None)
 
     def _options_of(self, entry: TableEntry) -> Mapping[str, str]:
         """What the table's own properties add, the catalog's options, and above both what the service handed out."""
@@ -464,6 +461,15 @@ class EntryCatalog(Leased, Recorded):
         if isinstance(entry, BrokenEntry):
             raise CatalogError(entry.code, entry.message)
         return self._confirmed(entry, UNKNOWN)
+
+
+def _owner(entry: TableEntry) -> str | None:
+    return (entry.marks if entry.marks is not None else split(entry.properties)[1]).owner
+
+
+def _costs(entry: TableEntry, scope: Scope) -> bool:
+    """Whether its finding takes more than the entry."""
+    return entry.unrecorded is not None or scope.opens(entry.ident, _owner(entry))
 
 
 def _opened(datasets: Datasets, places: Places, location: str, name: str, *, ours: bool) -> DatasetState | None:

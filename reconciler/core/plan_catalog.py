@@ -14,6 +14,7 @@ from reconciler.core.ownership import data_owner, entry_owner, standing
 from reconciler.core.plan_deletes import (
     Removal,
     hold_back_over_threshold,
+    noted_owner,
     owned_count,
     plan_namespace_delete,
     plan_table_delete,
@@ -379,12 +380,11 @@ class _Planner:
         yield from (i for i, t in self.tables.items() if not t.absent)
 
     def _ours(self, found: Present | Unreadable | None, ident: Ident) -> bool:
-        if not isinstance(found, Present) or not self.selected(ident) or self.ignored(ident):
+        if found is None or not self.selected(ident) or self.ignored(ident):
             return False
         if self.kept and any(ident[:n] in self.kept for n in range(1, len(ident) + 1)):
             return False
-        marks: Marks = found.state.marks
-        return marks.owner == self.context.owner
+        return noted_owner(found) == self.context.owner
 
 
 def _depth(item: tuple[Ident, object]) -> tuple[int, Ident]:

@@ -17,7 +17,7 @@ from reconciler.model.codec import finding_json
 from reconciler.model.desired import Management
 from reconciler.model.diagnostic import Source
 from reconciler.model.ident import Ident
-from reconciler.model.observed import Present, Snapshot, Unreadable
+from reconciler.model.observed import Detached, Present, Snapshot, Unreadable
 from reconciler.model.plan import NOT_EMPTY, THRESHOLD, Risk
 from reconciler.model.state import UNKNOWN, NamespaceState, TableState
 
@@ -125,5 +125,10 @@ def hold_back_over_threshold(drafts: Iterable[Draft], management: Management, ow
 
 def owned_count(snapshot: Snapshot, owner: str) -> int:
     findings = (*snapshot.namespaces.values(), *snapshot.tables.values())
-    seen = sum(1 for f in findings if isinstance(f, Present) and f.state.marks.owner == owner)
+    seen = sum(1 for f in findings if not isinstance(f, Detached) and noted_owner(f) == owner)
     return seen + snapshot.left_out.owned
+
+
+def noted_owner(found: Present | Unreadable) -> str | None:
+    """Of the object's marks; of a table that cannot be read, of what leads to it."""
+    return found.owner if isinstance(found, Unreadable) else found.state.marks.owner

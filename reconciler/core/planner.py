@@ -38,8 +38,8 @@ from reconciler.model.state import DatasetState, TableState
 __all__ = ["InternalError", "PlanError", "PlanOptions", "make_plan", "scope_of"]
 
 
-def scope_of(desired: Desired, catalog: str) -> Scope:
-    """What a scan must read: everything's names, and the datasets of the declared tables."""
+def scope_of(desired: Desired, catalog: str, prune: bool = False) -> Scope:
+    """What a scan must read: everything's names, and the datasets of the declared tables and of those to prune."""
     tables = [t for t in desired.tables.get(catalog, {}).values() if not t.absent]
     detail = {t.ident for t in tables} | {t.renamed_from for t in tables if t.renamed_from is not None}
     if renames := namespace_renames(desired.namespaces.get(catalog, {})):
@@ -50,8 +50,10 @@ def scope_of(desired: Desired, catalog: str) -> Scope:
     names = frozenset(namespaces) | {parent(i) for i in desired.tables.get(catalog, {})}
     upper = frozenset(i for i, n in namespaces.items() if n.level == "catalog")
     storage = {t.ident: found for t in tables if (found := storage_properties(t.properties))}
-    ignore = desired.catalogs[catalog].management.ignore
-    return Scope(frozenset(detail), locations, ignore, names, storage, upper)
+    management = desired.catalogs[catalog].management
+    pruned_by = management.owner if prune else None
+    absent = frozenset(t.ident for t in desired.tables.get(catalog, {}).values() if t.absent)
+    return Scope(frozenset(detail), locations, management.ignore, names, storage, upper, pruned_by, absent)
 
 
 def make_plan(

@@ -3,7 +3,6 @@ sent there is no doubt: a read that failed for good before it is the end of the 
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -144,7 +143,8 @@ def run_step(step: Step, tools: Tools, known: Lives | None = None) -> Ended:
         return attempts.end("failed", lives, _moved_on(step, lives, tools))
     if (problem := unsuitable(lives[step.key], links)) is not None:
         return attempts.end("failed", lives, _error(Code.CONCURRENT_MODIFICATION, f"{step.key}: {problem}"))
-    _look_before_harm(step, tools, attempts)
+    if (unread := _look_before_harm(step, tools, attempts)) is not None:
+        return attempts.end("failed", lives, _step_error(unread))
     return _write_until_it_holds(step, links, tools, attempts)
 
 
@@ -273,19 +273,26 @@ def _applied(change: Change, tools: Tools, before: Finding, context: WriteContex
     return tools.data.apply(tools.catalog, change, before.state, context)
 
 
-def _look_before_harm(step: Step, tools: Tools, attempts: _Attempts) -> None:
+def _look_before_harm(step: Step, tools: Tools, attempts: _Attempts) -> CatalogError | None:
     """Before anything destructive or rewriting, the dataset's version gets a name to come back to. A table whose entry
     alone is removed or replaced keeps its versions and needs no such name; one that is to be deregistered is opened
-    here for the version in the report alone, and goes without when it cannot be opened."""
+    here for the version in the report. When that cannot be done, it goes without if a manifest names it; --prune does
+    not take it, and the error is returned."""
     harms = step.risk in ("destructive", "rewrite") and not isinstance(step.change, ReplaceTable)
     if step.change.kind != "Table" or not (harms or step.deletes):
-        return
+        return None
     if step.deletes:
         key: Key = (step.change.kind, step.change.ident)
-        with contextlib.suppress(CatalogError):
-            attempts.before = Reader(tools.catalog, Scope(detail=frozenset({key[1]}))).read([key])[key]
+        try:
+            found = Reader(tools.catalog, Scope(detail=frozenset({key[1]}))).read([key])[key]
+            if isinstance(found, Unreadable):
+                raise CatalogError(found.code, f"it cannot be read: {found.message}")
+            attempts.before = found
+        except CatalogError as error:
+            return error if step.source is None else None
     elif _dataset(attempts.before) is not None:
         attempts.tag = f"reconciler-{short_id(tools.plan_id)}-{step.id}"
+    return None
 
 
 def _dataset(finding: Finding) -> DatasetState | None:

@@ -251,9 +251,10 @@ def finding_json(finding: Finding) -> dict[str, Json]:
             return {"present": table_json(state)}
         case Detached(location, dataset):
             return {"detached": {"location": location, "dataset": dataset_json(dataset)}}
-        case Unreadable(code, message, foreign):
+        case Unreadable(code, message, foreign, owner):
             said: dict[str, Json] = {"code": int(code), "message": message}
-            return {"unreadable": {**said, "foreign": True} if foreign else said}
+            said |= {"foreign": True} if foreign else {}
+            return {"unreadable": said | ({"owner": owner} if owner is not None else {})}
         case _:
             return {"absent": True}
 
@@ -288,4 +289,4 @@ def snapshot_from(value: Mapping[str, Any]) -> Snapshot:
 
 
 def _unreadable(value: Mapping[str, Any]) -> Unreadable:
-    return Unreadable(Code(value["code"]), value["message"], bool(value.get("foreign")))
+    return Unreadable(Code(value["code"]), value["message"], bool(value.get("foreign")), value.get("owner"))

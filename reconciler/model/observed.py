@@ -59,6 +59,8 @@ class Unreadable:
     foreign: bool = False
     """It was read, and it is none of our kind: a view, a table of another format, a link to another catalog. Anything
     else may be a Lance table, ours even, at any place."""
+    owner: str | None = field(default=None, compare=False)
+    """Of a table whose data cannot be read: the owner that its entry or its record names."""
 
 
 Finding = Present | Absent | Detached | Unreadable
@@ -129,6 +131,16 @@ class Scope:
     """The `storage.*` properties that declared tables are to have: how to reach the data of one without an entry."""
     catalogs: frozenset[Ident] = frozenset()
     """Namespaces that are of the upper level of a catalog with two (`Capabilities.levels`), as far as that is said."""
+    pruned_by: str | None = None
+    """With --prune: tables of this owner may be removed because nobody declares them, and none is whose data cannot be
+    read, so theirs is opened too."""
+    absent: frozenset[Ident] = frozenset()
+    """Tables that a manifest asks to remove, each by its name: they go whether their data can be read or not."""
+
+    def opens(self, ident: Ident, owner: str | None) -> bool:
+        """Whether the dataset of a table with this owner has to be opened."""
+        pruned = owner is not None and owner == self.pruned_by and ident not in self.absent
+        return pruned or ident in self.detail
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,6 +70,52 @@ def test_a_link_out_of_the_root_is_unreadable(home: Path, options: dict[str, Any
     assert "leads out of the catalog's root folder" in step["reason"]
 
 
+def spoil(folder: Path) -> None:
+    for file in (folder / "_versions").iterdir():
+        file.write_bytes(b"spoiled")
+
+
+@pytest.mark.parametrize("adopted", [False, True], ids=["created", "adopted"])
+def test_prune_takes_no_table_whose_data_cannot_be_read(home: Path, options: dict[str, Any], adopted: bool) -> None:
+    """Whether its mark is beside the data (created) or only in it (adopted)."""
+    name, folder = ("a", home / "lake" / "a.lance") if adopted else ("t", home / "lake" / "t.lance")
+    if adopted:
+        lance.write_dataset(pa.table({"id": [1]}), folder)
+        write(home, catalog("me", **options), table("t"), table("u"), table("a"))
+        assert reconciler(home, "apply", "m.yaml", "--yes", "--adopt").code == 0
+    kept = [table(n) for n in ("t", "u") if n != name]
+    write(home, catalog("me", **options), *kept)
+    assert reconciler(home, "plan", "m.yaml", "--prune", "-o", "p.json").code == 0
+    spoil(folder)
+    before = LocalFiles(folder).all()
+    plan = reconciler(home, "plan", "m.yaml", "--prune", "--format", "json").json
+    assert [(s["action"], s["verdict"], s["blocked_by"]) for s in plan["steps"]] == [
+        ("deregister_table", "blocked", "unreadable")
+    ]
+    assert plan["steps"][0]["error"]["message"]
+    assert reconciler(home, "apply", "m.yaml", "--yes", "--prune").code == 3
+    assert reconciler(home, "apply", "--plan", "p.json", "--yes").code == 1
+    assert LocalFiles(folder).all() == before
+
+
+def test_a_manifest_lets_go_of_what_cannot_be_read_if_it_is_known_to_be_ours(
+    home: Path, options: dict[str, Any]
+) -> None:
+    """The marker that we put into the folder shows it. An adopted table has its mark in its data alone."""
+    lance.write_dataset(pa.table({"id": [1]}), home / "lake" / "a.lance")
+    write(home, catalog("me", **options), table("t"), table("u"), table("a"))
+    assert reconciler(home, "apply", "m.yaml", "--yes", "--adopt").code == 0
+    spoil(home / "lake" / "t.lance")
+    spoil(home / "lake" / "a.lance")
+    write(home, catalog("me", **options), ABSENT, ABSENT.replace('"t"', '"a"'), table("u"))
+    steps = reconciler(home, "plan", "m.yaml", "--format", "json").json["steps"]
+    verdicts = {s["object"]["id"][0]: (s["verdict"], s["blocked_by"]) for s in steps}
+    assert verdicts == {"t": ("allowed", None), "a": ("blocked", "unreadable")}
+    assert reconciler(home, "apply", "m.yaml", "--yes").code == 3
+    assert (home / "lake" / "t.lance" / ".lance-deregistered").exists()
+    assert not (home / "lake" / "a.lance" / ".lance-deregistered").exists()
+
+
 def test_not_with_a_plan_of_before_either(home: Path, options: dict[str, Any]) -> None:
     write(home, catalog("me", **options), ABSENT, table("u"))
     assert reconciler(home, "plan", "m.yaml", "-o", "p.json").code == 0

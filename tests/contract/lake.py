@@ -187,7 +187,7 @@ class Lake:
     def plan_desired(self, desired: Desired, catalog: Catalog | None = None, **options: Any) -> Plan:
         options.setdefault("allow", self.words)
         catalog = catalog or self.site.open()
-        snapshots = {"lake": observe(catalog, scope_of(desired, "lake"))}
+        snapshots = {"lake": observe(catalog, scope_of(desired, "lake", options.get("prune", False)))}
 
         def made() -> Plan:
             return make_plan(desired, snapshots, {"lake": self.site.capabilities}, PlanOptions(**options))

@@ -61,7 +61,8 @@ class MemoryOutsider:
         where[ident] = Present(replace(found.state, properties=changed(found.state.properties, values)))
 
     def spoil(self, ident: Ident) -> None:
-        self.world.tables[ident] = Unreadable(Code.INTERNAL, "spoiled")
+        owner = self._table(ident).marks.owner
+        self.world.tables[ident] = Unreadable(Code.INTERNAL, "spoiled", owner=owner)
 
     def data_of(self, ident: Ident) -> object:
         found = self.world.detached.get(ident)

@@ -67,3 +67,30 @@ def test_spoiled_data_of_a_deregistered_table_is_not_created_anew(stored: Lake) 
     plan = stored.plan([*stored.home(), table(stored.t("t"), COLUMNS)])
     assert {(s.verdict, s.blocked_by) for s in plan.steps} == {("blocked", "unreadable")}
     stored.unchanged_by(lambda: stored.apply(plan))
+
+
+def test_prune_does_not_take_what_cannot_be_read(lake: Lake) -> None:
+    lake.reach([*lake.home(), table(lake.t("t"), COLUMNS), table(lake.t("good"), COLUMNS)])
+    lake.outsider.spoil(lake.t("t"))
+    before = lake.outsider.raw_of(lake.t("t"))
+    plan = lake.plan(lake.home(), prune=True)
+    assert held_back(plan) == [("deregister_table", lake.t("t"), "blocked", "unreadable")]
+    assert ("deregister_table", lake.t("good")) in steps(plan)
+    assert not plan.catalogs["lake"].complete
+    assert lake.apply(plan).outcome == "refused"
+    assert lake.outsider.raw_of(lake.t("t")) == before
+
+
+def test_prune_does_not_take_what_was_spoiled_after_the_plan(lake: Lake) -> None:
+    lake.reach([*lake.home(), table(lake.t("t"), COLUMNS)])
+    plan = lake.plan(lake.home(), prune=True)
+    lake.outsider.spoil(lake.t("t"))
+    assert lake.unchanged_by(lambda: lake.apply(plan)).outcome == "failed"
+
+
+def test_a_manifest_lets_go_of_a_table_that_cannot_be_read(stored: Lake) -> None:
+    stored.reach([*stored.home(), table(stored.t("t"), COLUMNS)])
+    stored.outsider.spoil(stored.t("t"))
+    plan = stored.plan([*stored.home(), table(stored.t("t"), state="absent")], prune=True)
+    assert held_back(plan) == []
+    assert stored.apply(plan).outcome == "applied"
