@@ -39,6 +39,24 @@ class View:
     records: frozenset[str] = frozenset()
 
 
+def listed_place(ident: Ident, folder: str, row: Row | None = None) -> Place:
+    """Of a root table, by its folder."""
+    problem = location_problem(row) if row is not None and row.location == folder else None
+    return Place(ident, folder, row, True, problem or _name_problem(folder))
+
+
+def _name_problem(folder: str) -> str | None:
+    """Lance and `__manifest` know texts only. A disk also gives names that are none: they come with surrogates."""
+    if folder.isascii() or (name := escaped(folder)) == folder:
+        return None
+    return f"the name of the folder {name} is not UTF-8: rename it, or move it out of the catalog's root"
+
+
+def escaped(folder: str) -> str:
+    """The name as UTF-8, with escapes for the bytes that are not."""
+    return folder.encode(errors="surrogateescape").decode(errors="backslashreplace")
+
+
 def taken(rows: Rows) -> set[str | None]:
     """Folders of tables inside namespaces: such a folder is not a root table as well."""
     return {row.location for row in rows.values() if row.object_type == TABLE and len(row.ident) > 1}

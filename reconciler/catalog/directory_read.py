@@ -16,6 +16,7 @@ from reconciler.catalog.directory_manifest import Manifest
 from reconciler.catalog.directory_places import (
     Place,
     View,
+    escaped,
     namespace_finding,
     row_place,
 )
@@ -95,7 +96,8 @@ class DirectoryReader:
     def _named(self, folders: Sequence[str], scope: Scope, records: frozenset[str]) -> list[str]:
         """The folders that are a table because it is declared, or because our record says that it is ours."""
         declared = {ident[0] for ident in scope.detail if self.capabilities.listed(ident)}
-        return [f for f in folders if f in declared or table_file(f) in records]
+        declared = {ident[0] for ident in scope.detail if self.capabilities.listed(ident)}
+        return [f for f in folders if f in declared or table_file(escaped(f)) in records]
 
     def _new_root(self, view: View, folders: Sequence[str]) -> str | None:
         if view.rows or view.records or folders:

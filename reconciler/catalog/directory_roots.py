@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from reconciler.catalog.directory_capabilities import DELIMITER, SUFFIX, DirectoryCapabilities, hidden
-from reconciler.catalog.directory_places import DEREGISTERED, Place, View, location_problem, row_place, taken
+from reconciler.catalog.directory_places import DEREGISTERED, Place, View, escaped, listed_place, row_place, taken
 from reconciler.catalog.directory_rows import TABLE, Row, Rows, object_id
 from reconciler.catalog.directory_strays import is_made
 from reconciler.catalog.lance_remains import had_versions
@@ -39,7 +39,7 @@ class Roots:
         roots = {k: r for k, r in view.rows.items() if r.object_type == TABLE and DELIMITER not in k}
         for name, folders in claims.items():
             if len(folders) == 1 and name not in roots and folders[0] not in marked:
-                view.places[(name,)] = Place((name,), folders[0], None, True)
+                view.places[(name,)] = listed_place((name,), folders[0])
             else:
                 self._place(view, name, folders, marked, roots.get(name))
         for name, row in roots.items():
@@ -55,9 +55,10 @@ class Roots:
         """The root table that this folder is, or None."""
         if folder in used or hidden(folder):
             return None
+        name = folder if folder.isascii() else escaped(folder)
         if folder.endswith(SUFFIX):
-            return folder[: -len(SUFFIX)] or None
-        return folder if self.capabilities.lists_plain(folder) else None
+            return name[: -len(SUFFIX)] or None
+        return name if self.capabilities.lists_plain(folder) else None
 
     def _place(self, view: View, name: str, folders: Sequence[str], marked: frozenset[str], row: Row | None) -> None:
         ident = (name,)
@@ -68,10 +69,11 @@ class Roots:
             if folders:
                 view.deregistered[ident] = folders[0]
             return
-        problem = location_problem(row) if row is not None and live == [row.location] else None
+        place = listed_place(ident, live[0], row)
         if len(live) > 1:
-            problem = f"{' and '.join(sorted(live))} both claim the name {name!r}: remove or rename one of them"
-        view.places[ident] = Place(ident, live[0], row, True, problem)
+            both = " and ".join(sorted(map(escaped, live)))
+            place = place._replace(problem=f"{both} both claim the name {name!r}: remove or rename one of them")
+        view.places[ident] = place
 
     def folders(self, key: tuple[Kind, Ident]) -> Sequence[str] | CatalogError:
         """Where the root table of that name may be."""

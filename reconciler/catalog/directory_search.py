@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Collection
 
 from reconciler.catalog.directory_capabilities import SUFFIX, hidden
+from reconciler.catalog.directory_places import escaped
 from reconciler.catalog.storage import Storage
 from reconciler.model.errors import CatalogError
 from reconciler.model.missed import Unlisted, UnlistedData
@@ -32,10 +33,10 @@ def search(storage: Storage, known: Collection[str]) -> Unlisted:
         try:
             names, whole = storage.subfolders(path)
         except CatalogError as error:
-            problems.append(f"{storage.shown(path)} could not be searched: {error.message}")
+            problems.append(f"{escaped(storage.shown(path))} could not be searched: {error.message}")
             continue
         if not whole:
-            problems.append(f"{storage.shown(path)} has too many entries and was searched in part")
+            problems.append(f"{escaped(storage.shown(path))} has too many entries and was searched in part")
         for name in sorted(names):
             folder = f"{path}/{name}" if path else name
             if folder in known or name.startswith(".") or (not path and hidden(name)):
@@ -44,17 +45,18 @@ def search(storage: Storage, known: Collection[str]) -> Unlisted:
                 problems.append(f"the search stopped after {looked} folders: there may be more")
                 return Unlisted(tuple(found), tuple(problems))
             looked += 1
+            shown = escaped(storage.shown(folder))
             try:
                 if storage.resolved(folder) != folder:
                     continue
                 if storage.is_dataset(folder):
-                    found.append(UnlistedData(storage.shown(folder), _kind(folder)))
+                    found.append(UnlistedData(shown, _kind(folder)))
                 elif depth + 1 < DEPTH:
                     waiting.append((folder, depth + 1))
                 else:
-                    problems.append(f"{storage.shown(folder)} is too deep and was not searched")
+                    problems.append(f"{shown} is too deep and was not searched")
             except CatalogError as error:
-                problems.append(f"{storage.shown(folder)} could not be searched: {error.message}")
+                problems.append(f"{shown} could not be searched: {error.message}")
     return Unlisted(tuple(found), tuple(problems))
 
 
