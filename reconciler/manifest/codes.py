@@ -89,6 +89,7 @@ CODES: Final[dict[str, str]] = {
     "M435": "metadata key that Arrow or Lance interprets",
     "M436": "allow word without effect",
     "M437": "too many loose patterns in `ignore`",
+    "M438": "two names that look alike",
     # M44x: what serves a catalog
     "M440": "plug-in of a catalog type cannot be used",
     "M441": "nothing says which part of the catalog to read",

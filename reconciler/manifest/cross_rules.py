@@ -9,6 +9,7 @@ from reconciler.core.uris import holds_userinfo
 from reconciler.manifest.address_rules import check_addresses
 from reconciler.manifest.backend_rules import check_backend
 from reconciler.manifest.location_rules import USERINFO, check_locations
+from reconciler.manifest.look_alikes import check_ids
 from reconciler.manifest.nearest import MOST, nearest
 from reconciler.manifest.problem import Problem
 from reconciler.manifest.registry import CatalogEntry, Entry, Registry
@@ -43,6 +44,7 @@ def check(registry: Registry, capabilities_of: CapabilitiesOf | None) -> None:
         if found is not None and capabilities_of is not None and catalog not in with_password:
             capabilities = _asked(found, capabilities_of)
         _hierarchy(registry, catalog, capabilities)
+        check_ids([*namespaces.values(), *tables.values()])
         _renames(namespaces)
         _renames(tables)
         if capabilities is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from reconciler.manifest.look_alikes import column_look_alikes
 from reconciler.manifest.problem import Path, Problem
 from reconciler.manifest.reserved_keys import check_reserved
 from reconciler.model.arrow import ArrowType, Field, ListOf, Scalar, Struct, is_speakable, names_inside
@@ -76,6 +77,7 @@ def _check_level(fields: Sequence[Field], docs: Sequence[Any], path: Path, probl
                 inside = sorted({name for name in names_inside(field.type) if _is_impossible(name)})
                 for name in inside:
                     problems.append(Problem("M421", (*path, index, "type"), *_impossible(name)))
+    problems += column_look_alikes([f.name for f in fields], path)
     if renames:
         _check_renames(fields, names, path, problems)
 
