@@ -120,6 +120,18 @@ def _prune_at_one_root(desired: Desired, names: Sequence[str]) -> str | None:
     return None
 
 
+def _almost_read(loaded: Loaded) -> str | None:
+    """What a file declares that was skipped for its name would look like an orphan."""
+    from reconciler.manifest.files import ALMOST
+
+    found = [d for d in loaded.diagnostics if d.code == ALMOST]
+    if not found:
+        return None
+    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    taken = "and what it may declare would be taken for an orphan"
+    return f"{found[0].message}{more}, {taken}: {found[0].hint}"
+
+
 def plan(request: Request, at: Session) -> tuple[Plan, list[Diagnostic]]:
     """The plan and the warnings. Reads every selected catalog, writes nothing."""
     from reconciler.engine.select import prune_without_owner
@@ -139,6 +151,8 @@ def plan(request: Request, at: Session) -> tuple[Plan, list[Diagnostic]]:
         raise Refusal(problem)
     if request.options.prune and (hidden := why_not_to_prune(request.paths, request.reading.environment)):
         raise Refusal(f"--prune is refused: {hidden}")
+    if request.options.prune and (skipped := _almost_read(loaded)):
+        raise Refusal(f"--prune is refused: {skipped}")
     if request.options.prune and (nowhere := scope_problems(desired, names)):
         raise Failure("--prune has nothing to look through", nowhere)
     capabilities = capabilities_of(desired, names)

@@ -38,6 +38,6 @@ def _is_read(path: Path, source: Path) -> bool:
     """The same file, or a manifest in a folder of manifests."""
     try:
         target, read = path.resolve(), source.resolve()
-        return target == read or (path.suffix in (".yaml", ".yml") and read.is_dir() and read in target.parents)
+        return target == read or (path.suffix.lower() in (".yaml", ".yml") and read.is_dir() and read in target.parents)
     except (OSError, RuntimeError):
         return False

@@ -25,6 +25,7 @@ CODES: Final[dict[str, str]] = {
     "M116": "too many problems in one file",
     "M117": "not a regular file",
     "M118": "invisible character",
+    "M119": "file name that is almost a manifest's",
     # M2xx: one document against the JSON Schema
     "M200": "document is not a mapping",
     "M201": "unknown apiVersion",

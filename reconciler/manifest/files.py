@@ -9,20 +9,17 @@ from contextlib import suppress
 
 from reconciler.manifest.links import is_in, leads_out
 from reconciler.manifest.nearest import nearest
+from reconciler.manifest.suffixes import almost_manifest, is_manifest
 from reconciler.model.diagnostic import Diagnostic, Source
 from reconciler.regular_files import read_given
 
 MAX_MANIFEST = 256 << 20
 """Bytes of one file. Files of a generator have some megabytes."""
-SUFFIXES = (".yaml", ".yml")
+ALMOST = "M119"
+"""The code of a file that was skipped and may have been meant for a manifest."""
 SKIPPED_FOLDERS = frozenset({"overlays"})
 _ALMOST = 0.7
 """How alike a name has to be to have been meant."""
-
-
-def is_manifest(name: str) -> bool:
-    """In either case: a `T.YAML` that nobody reads would look like a table that nobody declares."""
-    return name.lower().endswith(SUFFIXES)
 
 
 def find(
@@ -126,11 +123,19 @@ def _walk(
                 yield from _walk(path, seen, diagnostics, skipped, kept_in)
         elif is_manifest(name):
             yield path
+        elif stat.S_ISREG(status.st_mode) and almost_manifest(name, names):
+            diagnostics.append(_almost(path))
 
 
 def _led_out(path: str) -> Diagnostic:
     message = f"{path} is reached by a link that leads out of the manifests"
     return Diagnostic(Source(path), "M314", "error", message, "put the file itself there")
+
+
+def _almost(path: str) -> Diagnostic:
+    message = f"{path} is not read: its name is almost, and not quite, that of a manifest"
+    hint = "end its name in .yaml or .yml; move it out of the folder, or end its name in .bak, if it is none"
+    return Diagnostic(Source(path), ALMOST, "warning", message, hint)
 
 
 def _unreadable(path: str, error: OSError | ValueError) -> Diagnostic:

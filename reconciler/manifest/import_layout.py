@@ -13,7 +13,8 @@ import unicodedata
 from collections.abc import Iterable
 from urllib.parse import quote
 
-from reconciler.manifest.files import SKIPPED_FOLDERS, SUFFIXES
+from reconciler.manifest.files import SKIPPED_FOLDERS
+from reconciler.manifest.suffixes import is_manifest
 from reconciler.model.ident import Ident, parent
 
 CATALOG_FILE = "catalog"
@@ -32,7 +33,7 @@ def safe_name(name: str) -> str:
     else:
         out = "".join(c if c.isalnum() or c in "_-." else _encoded(c) for c in name)
     out = re.sub(r"\.+$", lambda dots: "%2E" * len(dots.group()), out)
-    if out.lower().endswith(SUFFIXES):  # As a folder it would stand where another namespace has its file.
+    if is_manifest(out):  # As a folder it would stand where another namespace has its file.
         head, _, tail = out.rpartition(".")
         out = f"{head}%2E{tail}"
     if out[:1] in (".", "-") or _DEVICES.fullmatch(out) or out.lower() in SKIPPED_FOLDERS:

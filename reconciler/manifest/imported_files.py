@@ -1,5 +1,5 @@
 """The files of an import, put together before the first is written: new ones, and those that are there already, in
-which documents are changed or added. Nothing outside the folder is ever changed.
+which documents are changed or added. Nothing outside the folder is ever changed, not through links either.
 
 With an environment, nothing outside its overlay is: the other files are those of all environments.
 """
@@ -52,7 +52,7 @@ Say = Callable[[str], None]
 
 
 class CannotAdd(Exception):
-    """Why a file that is in the way cannot be added to."""
+    """Why a file that is in the way cannot be added to, or is not to be written at all."""
 
 
 class ImportedFiles:
@@ -80,6 +80,19 @@ class ImportedFiles:
     def holds(self, file: str) -> bool:
         """True for a file of the folder, however its path is written."""
         return os.path.commonpath([self._root, os.path.realpath(file)]) == self._root
+
+    def _check_links(self, file: str) -> None:
+        """Raises CannotAdd for a path in the folder that a link takes out of it, or nowhere. That the folder itself is
+        a link is up to whoever named it."""
+        path = os.path.abspath(file)
+        ways = [path, *map(str, Path(path).parents)]
+        if not self.holds(path) and any(self.holds(way) for way in ways):
+            raise CannotAdd(
+                f"{file} is reached by a link that leads out of {self._folder}, to {os.path.realpath(path)}: put the "
+                "file or folder itself there, or give -o the folder that the link leads to"
+            )
+        if lost := next((way for way in ways if os.path.islink(way) and not os.path.exists(way)), None):
+            raise CannotAdd(f"{lost} is a link that leads nowhere; move it away")
 
     def takes_more(self, file: str) -> bool:
         """True for a file that new documents may be added to."""
@@ -221,6 +234,8 @@ class ImportedFiles:
             self.left += bool(given)
             patch = patch_of(document)
             at = source_of(patch) if patch is not None else at
+            for file in (declared.source.file, at.file) if edits else ():
+                self._check_links(file)
             if edits and not (self.holds(declared.source.file) and self.holds(at.file)):
                 self.leave(f"note: {key} is not as {at} says, which is not below {self._folder}: it is left as it is")
                 return
@@ -317,6 +332,8 @@ class ImportedFiles:
                 raise CannotAdd(f"{file} is in the way: {error}; move it away") from error
             if after != sheet.before:
                 found.append(FileChange(file, sheet.before, after))
+        for change in found:
+            self._check_links(change.path)
         return sorted(found, key=lambda c: ("kind: Catalog\n" not in c.after, c.path))
 
 

@@ -95,14 +95,15 @@ def load(
 
 
 def warnings_of_changed(loaded: Loaded) -> list[Diagnostic]:
-    """Without the warnings about files that nobody touched, when the run is about what changed. Errors always stay."""
+    """Without the warnings about files that nobody touched, when the run is about what changed. Errors always stay, and
+    so do files that were skipped: what they declare may look changed."""
     changed = loaded.changed
     if changed is None:
         return loaded.diagnostics
     stores = (loaded.desired.namespaces, loaded.desired.tables)
     objects = [o for store in stores for n, found in store.items() for i, o in found.items() if i in changed.only[n]]
     files_ = changed.files | {o.source.file for o in objects}
-    return [d for d in loaded.diagnostics if d.severity == "error" or d.source.file in files_]
+    return [d for d in loaded.diagnostics if d.severity == "error" or d.code == files.ALMOST or d.source.file in files_]
 
 
 def _since(revision: str) -> Since:
@@ -151,7 +152,7 @@ def _opened(names: Iterable[str], loader: Loader) -> list[File]:
 def _checked(
     loader: Loader, paths: Sequence[str], capabilities_of: CapabilitiesOf | None, sql_problems: SqlProblems | None
 ) -> Loaded:
-    if not loader.documents and not loader.diagnostics:
+    if not loader.documents and not has_errors(loader.diagnostics):
         shown = ", ".join(paths) or "no path"
         loader.diagnostics.append(
             Diagnostic(
@@ -159,7 +160,7 @@ def _checked(
                 "M102",
                 "error",
                 f"no manifest found in {shown}",
-                "folders are searched for *.yaml and *.yml",
+                "folders are searched for *.yaml and *.yml, in either case",
             )
         )
     check(loader.registry, capabilities_of)

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from reconciler.manifest import git
-from reconciler.manifest.files import SKIPPED_FOLDERS, is_manifest
+from reconciler.manifest.files import SKIPPED_FOLDERS
+from reconciler.manifest.suffixes import is_manifest
 
 Layer = str
 BASE, OVERLAY = "base", "overlay"

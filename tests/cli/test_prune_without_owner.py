@@ -58,3 +58,25 @@ def test_two_catalogs_at_one_root_are_not_pruned(tmp_path: Path) -> None:
     for run in (*prune(tmp_path), *prune(tmp_path, "--catalog", "one")):
         assert run.code == 3
         assert "the catalogs one and two are one place" in run.err
+
+
+@pytest.mark.parametrize("name", ["b.yaml.txt", "b.yml~", "b.yalm", "b.yml "])
+def test_a_file_that_is_skipped_for_a_slip_in_its_name_is_not_pruned(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "m"
+    folder.mkdir()
+    write(folder, catalog("team"), namespace("a"), name="a.yaml")
+    write(folder, namespace("b"), name="b.YAML")
+    assert reconciler(tmp_path, "apply", "m", "--yes").code == 0
+    assert reconciler(tmp_path, "plan", "m", "--prune", "--detailed-exitcode").code == 0
+    (folder / "b.YAML").rename(folder / name)
+    for command in (("plan",), ("apply", "--yes"), ("drift",), ("status",)):
+        run = reconciler(tmp_path, *command, "m")
+        assert f"m/{name} is not read: its name is almost" in run.err
+    for command in (("plan",), ("apply", "--yes")):
+        run = reconciler(tmp_path, *command, "m", "--prune")
+        assert (run.code, run.out) == (3, "")
+        assert "--prune is refused: " in run.err
+        assert f"m/{name} is not read" in run.err
+    assert f"m/{name}:1:1: warning[M119]" in (run := reconciler(tmp_path, "validate", "m")).out + run.err
+    (folder / name).rename(folder / "b.yaml.bak")
+    assert reconciler(tmp_path, "plan", "m", "--prune", "--detailed-exitcode").code == 2

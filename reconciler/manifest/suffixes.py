@@ -1,0 +1,56 @@
+"""Which names in a folder are those of manifests, and which were almost certainly meant to be.
+
+A manifest that is skipped for a slip in its name makes what it declares look like an orphan. Names that tools and
+people give to what they put aside (`.bak`, `.orig`, `.swp`, templates) are no slips.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection
+
+SUFFIXES = (".yaml", ".yml")
+_WORDS = ("yaml", "yml")
+_TAIL = re.compile(r"[\W_]+\Z")
+_OTHER_MARK = re.compile(r"[\W_]ya?ml\Z")
+
+
+def is_manifest(name: str) -> bool:
+    """In either case: a `T.YAML` that nobody reads would look like a table that nobody declares."""
+    return name.lower().endswith(SUFFIXES)
+
+
+def almost_manifest(name: str, beside: Collection[str]) -> bool:
+    """A slip in the ending: something after it (`.yml `, `.yaml.`, `.yaml.txt`), letters exchanged, doubled or left out
+    (`.yalm`), another mark in place of the dot. `t.yaml~` beside `t.yaml` is the backup of an editor."""
+    if name.startswith("#") or (name.endswith("~") and name[:-1] in beside):
+        return False
+    bare = _bare(name)
+    while bare.endswith(".txt"):
+        bare = _bare(bare.removesuffix(".txt"))
+    stem, dot, suffix = bare.rpartition(".")
+    if not dot:
+        return bare.endswith(_WORDS)
+    return suffix in _WORDS or bool(_OTHER_MARK.search(bare)) or (bool(stem) and _misspelt(suffix))
+
+
+def _bare(name: str) -> str:
+    return _TAIL.sub("", unicodedata.normalize("NFKC", name).lower())
+
+
+def _misspelt(suffix: str) -> bool:
+    """`.ml`, `.xml`, `.aml` are endings of their own: one letter may differ after the `y`, or where it is no ASCII
+    (another alphabet's look-alike)."""
+    if any(sorted(suffix) == sorted(word) for word in _WORDS):
+        return True
+    return (suffix.startswith("y") or not suffix.isascii()) and any(_one_off(suffix, word) for word in _WORDS)
+
+
+def _one_off(one: str, other: str) -> bool:
+    """One letter more, less, or another one."""
+    short, long = sorted((one, other), key=len)
+    if len(long) - len(short) > 1:
+        return False
+    same = next((n for n, (a, b) in enumerate(zip(short, long, strict=False)) if a != b), len(short))
+    return short[same + (len(short) == len(long)) :] == long[same + 1 :]
