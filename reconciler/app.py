@@ -14,9 +14,10 @@ from reconciler.core.options import PlanOptions
 from reconciler.engine.redact import Redactor
 from reconciler.model.diagnostic import Diagnostic, Source, has_errors
 from reconciler.model.finding import Finding, Waiver
+from reconciler.model.ident import Ident
 from reconciler.model.reading import Reading
 from reconciler.model.spark import SparkOptions
-from reconciler.session import Failure, Refusal, Session, options_schema
+from reconciler.session import Failure, Needs, Refusal, Session, options_schema
 
 if TYPE_CHECKING:
     from reconciler.catalog.base import DataPlace
@@ -120,6 +121,20 @@ def _prune_at_one_root(desired: Desired, names: Sequence[str]) -> str | None:
     return None
 
 
+def needs_of(request: Request) -> Needs:
+    """By --target and --changed-since: the run does without a root that holds nothing they select."""
+    from reconciler.core.globs import reaches
+
+    targets, only = request.options.targets, request.options.only
+
+    def needs(name: str, ident: Ident) -> bool:
+        aimed = not targets or any(reaches(target, ident) for target in targets)
+        changed = only is None or not ident or any(i[: len(ident)] == ident for i in only.get(name, ()))
+        return aimed and changed
+
+    return needs
+
+
 def _almost_read(loaded: Loaded) -> str | None:
     """What a file declares that was skipped for its name would look like an orphan."""
     from reconciler.manifest.files import ALMOST
@@ -156,7 +171,7 @@ def plan(request: Request, at: Session) -> tuple[Plan, list[Diagnostic]]:
     if request.options.prune and (nowhere := scope_problems(desired, names)):
         raise Failure("--prune has nothing to look through", nowhere)
     capabilities = capabilities_of(desired, names)
-    snapshots = at.observe(desired, names, request.options.prune)
+    snapshots = at.observe(desired, names, needs_of(request), request.options.prune)
     made = planned(desired, snapshots, capabilities, request, at)
     return made, loaded.diagnostics
 

@@ -16,6 +16,7 @@ from reconciler.engine.redact import Redactor
 from reconciler.manifest.limits import UNLIMITED, Limits, limits_of
 from reconciler.model.diagnostic import Diagnostic, Source
 from reconciler.model.errors import CatalogError, Code, ReadError
+from reconciler.model.ident import Ident, dotted
 
 if TYPE_CHECKING:
     from reconciler.catalog.base import Catalog
@@ -36,6 +37,9 @@ FROM_ENVIRONMENT = (
 )  # fmt: skip
 """What the libraries find by themselves, and a service may repeat."""
 T = TypeVar("T")
+Needs = Callable[[str, Ident], bool]
+"""Whether the run is about anything below this identifier of the catalog."""
+_ALL: Needs = lambda name, ident: True  # noqa: E731
 Say = Callable[[str], None]
 
 
@@ -195,7 +199,9 @@ class Session:
         self.redactor.add(options.values(), harmless=harmless_values(options))
         return options
 
-    def observe(self, desired: Desired, names: Sequence[str], prune: bool = False) -> dict[str, Snapshot]:
+    def observe(
+        self, desired: Desired, names: Sequence[str], needs: Needs = _ALL, prune: bool = False
+    ) -> dict[str, Snapshot]:
         """Opens the catalogs and reads them, side by side. All or nothing: a plan on some of them would be half a
         truth; the error says how to ask for the others."""
         from reconciler.core.planner import scope_of
@@ -203,7 +209,7 @@ class Session:
 
         def read(name: str) -> Snapshot:
             self.connect(desired.catalogs[name])
-            return self.look(name, scope_of(desired, name, prune))
+            return self.whole(self.look(name, scope_of(desired, name, prune)), name, needs)
 
         try:
             self._resolve_all([desired.catalogs[name] for name in names])
@@ -223,6 +229,14 @@ class Session:
             return observe(catalog, scope, clean=self.redactor.text)
         except CatalogError as error:
             raise self._unreachable(name, error) from error
+
+    def whole(self, seen: Snapshot, name: str, needs: Needs = _ALL) -> Snapshot:
+        """The snapshot, for a plan. Raises Failure when a root that the run needs was not listed to its end."""
+        failed = [g for g in seen.gaps if g.root and needs(name, g.ident)]
+        if failed:
+            said = "; ".join(dict.fromkeys(f"{dotted(g.ident)}: {g.message}" if g.ident else g.message for g in failed))
+            raise self._unreachable(name, CatalogError(failed[0].code, said))
+        return seen
 
     def side_by_side(self, action: Callable[[str], T], names: Sequence[str]) -> dict[str, T]:
         """All are waited for, so that everything that is wrong is told at once. Raises Failure."""

@@ -125,12 +125,12 @@ class DirectoryReader:
         try:
             return self.storage.list().folders, None
         except CatalogError as error:
-            return None, self._gap(error)
+            return None, self._gap(error, root=True)
 
-    def _gap(self, error: CatalogError) -> Gap:
+    def _gap(self, error: CatalogError, root: bool = False) -> Gap:
         if not self.capabilities.manifest:
             raise error
-        return Gap(ROOT, error.code, error.message)
+        return Gap(ROOT, error.code, error.message, root)
 
     def _namespaces(self, rows: Rows) -> Iterator[Observation]:
         for row in rows.values():

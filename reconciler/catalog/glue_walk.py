@@ -96,7 +96,7 @@ class Walk:
         except CatalogError as error:
             if raise_first and first:
                 raise
-            yield Gap(chain, error.code, error.message)
+            yield Gap(chain, error.code, error.message, root=chain == ROOT)
 
     def _tables(self, ident: Ident) -> Iterator[Batch]:
         """A database that has gone since it was listed leaves a gap, not an empty database."""

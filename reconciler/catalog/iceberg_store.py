@@ -78,7 +78,7 @@ class IcebergStore(Leased):
                 failures.append(error)
                 if len(failures) == len(names):
                     raise
-                yield Gap((name,), error.code, error.message)
+                yield Gap((name,), error.code, error.message, root=True)
                 continue
             yield from wire.unsupported(at)
             yield from found

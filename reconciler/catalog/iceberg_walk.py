@@ -189,4 +189,4 @@ def names_in(client: IcebergClient, at: Warehouse, kind: Kind, ident: Ident) -> 
 
 
 def _gap(ident: Ident, error: CatalogError) -> Gap:
-    return Gap(ident, error.code, error.message)
+    return Gap(ident, error.code, error.message, root=len(ident) == 1)

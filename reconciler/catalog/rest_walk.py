@@ -82,7 +82,8 @@ class Walk:
         return done
 
     def _inside(self, ident: Ident) -> _Done:
-        """A namespace that cannot be listed to the end is a gap, with what was seen before."""
+        """A namespace that cannot be listed to the end is a gap, with what was seen before. Some servers refuse the
+        tables of the root and list its namespaces: that is no failure of the root."""
         done = _Done([], [])
         tables = self._listed("Table", ident, done.found)
         size = max(1, min(_CHUNK, len(tables) // (4 * self._threads)))
@@ -97,7 +98,7 @@ class Walk:
             for page in self._api.pages(ident, what):
                 names.update(page)
         except CatalogError as error:
-            found.append(Gap(ident, error.code, error.message))
+            found.append(Gap(ident, error.code, error.message, root=ident == ROOT and kind == "Namespace"))
         if ident == ROOT and kind == "Namespace":
             names.discard(INVENTORY)
         if names and kind == "Namespace" and len(ident) >= MOST_LEVELS:

@@ -91,7 +91,7 @@ class UnityWalk:
         except CatalogError as error:
             if first:
                 raise
-            yield Gap((self._catalog,), error.code, error.message)
+            yield Gap((self._catalog,), error.code, error.message, root=True)
         else:
             jobs += [lambda t=table: self._lost(t, look) for table in sorted(lost)]  # type: ignore[misc]
         yield from spread(jobs, self._threads)

@@ -80,6 +80,9 @@ class Gap:
     ident: Ident
     code: Code
     message: str
+    root: bool = field(default=False, compare=False)
+    """It is the listing of a root (the catalog, a warehouse): a plan that needs it fails, whichever page was the last.
+    A gap below a root blocks only what it touches."""
 
 
 @dataclass(frozen=True, slots=True)

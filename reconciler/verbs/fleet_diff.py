@@ -72,7 +72,7 @@ def looked_at(
     lost = any(not d.live for d in found)
     places = {d.place for d in found if d.place is not None} | (places_wanted(smaller, capabilities) if lost else set())
     while True:
-        snapshots = _observed(spark, smaller, tasks, capabilities, doubtful, watched, places, lost, at)
+        snapshots = _observed(spark, smaller, tasks, capabilities, doubtful, watched, places, lost, what, at)
         more = _places(smaller, snapshots, len(tasks) > 1) - places
         if not more:
             return app.planned(smaller, snapshots, capabilities, what, at)
@@ -92,6 +92,7 @@ def _observed(
     watched: Mapping[str, Watch],
     places: set[str],
     lost: bool,
+    what: app.Request,
     at: Session,
 ) -> dict[str, Snapshot]:
     from reconciler.pipeline.fleet import FleetCatalog
@@ -100,7 +101,7 @@ def _observed(
     def look(name: str) -> Snapshot:
         keep = Keep(frozenset(doubtful[name]), watched[name], frozenset(places), lost)
         catalog = FleetCatalog(spark, by_name[name], capabilities[name], keep)
-        seen = at.seen_through(catalog, name, scope_of(smaller, name))
+        seen = at.whole(at.seen_through(catalog, name, scope_of(smaller, name)), name, app.needs_of(what))
         return replace(seen, left_out=catalog.left_out)
 
     by_name = {t.name: t for t in tasks}
