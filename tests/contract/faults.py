@@ -11,7 +11,7 @@ from reconciler.catalog.base import Catalog, WriteContext, Written
 from reconciler.model.change import Change
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import ROOT, Ident, Kind
-from reconciler.model.observed import Gap, Observation, Scope
+from reconciler.model.observed import Gap, Observation, RootSeen, Scope
 
 Once = Callable[[Change, int], CatalogError | None]
 """The error for this change on this attempt (from 1), or None."""
@@ -39,7 +39,7 @@ class Unlucky:
         """Below a gap nothing is seen, as when the listing of that place failed."""
         yield from self.gaps
         for found in self.catalog.scan(scope):
-            if isinstance(found, Gap) or not any(found.ident[: len(g.ident)] == g.ident for g in self.gaps):
+            if isinstance(found, (Gap, RootSeen)) or not any(found.ident[: len(g.ident)] == g.ident for g in self.gaps):
                 yield found
 
     def read(self, keys: Sequence[tuple[Kind, Ident]], scope: Scope) -> Iterator[Observation]:

@@ -40,8 +40,15 @@ class TableView:
         """Our notes. Two runs that end alike have built their indexes each for itself. What is recorded about an index
         that is not there says nothing: a run that ends right after a drop leaves it."""
         record = json.loads(self.notes.get(INDEXES, "{}"))
-        live = {name: {**e, "segments": len(e["segments"]) > 0} for name, e in record.items() if name in self.indexes}
+        live = {
+            name: {k: v for k, v in e.items() if k not in _OF_ONE_BUILD} | {"segments": len(e["segments"]) > 0}
+            for name, e in record.items()
+            if name in self.indexes
+        }
         return {**self.notes, INDEXES: live} if record else {**self.notes}
+
+
+_OF_ONE_BUILD = ("last", "earlier")
 
 
 @dataclass(frozen=True)

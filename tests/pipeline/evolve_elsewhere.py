@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from pipeline.evolve_runs import CONTEXT, DELETED, backfill, column, field, register, written
+from pipeline.evolve_runs import DELETED, ON_SPARK, backfill, column, field, register, written
 
 from reconciler.catalog.base import DataPlace
 from reconciler.pipeline.data_plane import Running
@@ -23,7 +23,7 @@ def fill(spark: Any, folder: Path) -> None:
     """In the process that has the session."""
     sys.path.insert(0, register(folder / "package"))
     uri = written(folder / "evolve.lance")
-    evolve(Running(SparkOptions(), _spark=spark, _slots=2), CHANGE, DataPlace(uri), CONTEXT)
+    evolve(Running(SparkOptions(), _spark=spark, _slots=2), CHANGE, DataPlace(uri), ON_SPARK)
 
 
 def expected(folder: Path) -> None:

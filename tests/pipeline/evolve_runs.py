@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ from reconciler.pipeline.data_plane import Running
 from reconciler.pipeline.session import SparkOptions
 
 IDENT = ("t",)
-CONTEXT = WriteContext("sha256:" + "a" * 64, "s1", "reconciler-aaaa-s1", runner="local")
+ON_SPARK = WriteContext("sha256:" + "a" * 64, "s1", "reconciler-aaaa-s1", runner="spark")
+CONTEXT = replace(ON_SPARK, runner="local")
 DELETED = (0, 13, 39)
 
 

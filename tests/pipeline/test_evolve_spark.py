@@ -11,7 +11,7 @@ import lance
 import pyarrow as pa
 import pytest
 from cli.cli_runs import catalog, table, write
-from pipeline.evolve_runs import CONTEXT, DELETED, backfill, column, content, field, register, rows, written
+from pipeline.evolve_runs import DELETED, ON_SPARK, backfill, column, content, field, register, rows, written
 from servers.moto import Moto
 
 from reconciler import app
@@ -116,7 +116,7 @@ def test_rows_that_come_while_spark_works(running: Running, tmp_path: Path, monk
         return found
 
     monkeypatch.setattr(Held, "_landed", looked)
-    evolve(running, backfill(field("x", "int64", "n * 3", nullable=False)), DataPlace(uri), CONTEXT)
+    evolve(running, backfill(field("x", "int64", "n * 3", nullable=False)), DataPlace(uri), ON_SPARK)
     assert column(uri, "x") == {n: 3 * n for n in [*LEFT, *range(40, 45)]}
 
 
@@ -127,16 +127,16 @@ def test_a_function_goes_to_the_executors_with_its_module(
     uri = written(tmp_path / "t.lance")
     monkeypatch.syspath_prepend(register(tmp_path / "package"))
     vectors = field("v", "fixed_size_list<float32>[2]", function="vector", nullable=False)
-    evolve(running, backfill(vectors), DataPlace(uri), CONTEXT)
+    evolve(running, backfill(vectors), DataPlace(uri), ON_SPARK)
     assert column(uri, "v") == {n: [n, 1.0] for n in LEFT}
 
 
 def test_what_is_wrong_with_the_values_is_told(running: Running, tmp_path: Path) -> None:
     uri = written(tmp_path / "t.lance")
     with pytest.raises(CatalogError, match="x has no value in 3 rows, but it is declared NOT NULL"):
-        evolve(running, backfill(field("x", "int16", "length(text)", nullable=False)), DataPlace(uri), CONTEXT)
+        evolve(running, backfill(field("x", "int16", "length(text)", nullable=False)), DataPlace(uri), ON_SPARK)
     with pytest.raises(CatalogError, match="column y: the value 128 cannot be made int8"):
-        evolve(running, backfill(field("y", "int8", "n + 119")), DataPlace(uri), CONTEXT)
+        evolve(running, backfill(field("y", "int8", "n + 119")), DataPlace(uri), ON_SPARK)
     assert lance.dataset(uri).schema.names == ["id", "text", "n"]
     assert lance.dataset(uri).tags.list() == {}
 

@@ -244,7 +244,7 @@ BEHAVIOURS: dict[str, Behaviour] = {
 }
 LONG = ("long_json", "long_chunks", "one_huge_chunk", "endless_body", "gzip_bomb", "gzip_members")
 """What is cut off by its length. Like these, the rest of the work that a server can make for us has time enough."""
-WORK = ("many_values", "empty_members", "many_keys", "long_error", "long_message", "slow_charset")
+WORK = ("many_values", "long_name", "empty_members", "many_keys", "long_error", "long_message", "slow_charset")
 
 
 @dataclass
