@@ -10,13 +10,14 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-data test check thorough lint bench clean
+.PHONY: help demo demo-data test check thorough mutants lint bench clean
 
 help:
 	@echo 'make demo    apply manifests-example/ to a lake in .demo/, then fill a table of it on Spark if there is Java'
 	@echo 'make test    everything: ruff, mypy, all tests (CI runs this)'
 	@echo 'make check   ruff, mypy and the quick tests, a minute and a half of them'
 	@echo 'make thorough    all property tests with thousands of examples: hours, before an issue is resolved'
+	@echo 'make mutants     whether the tests see mistakes in the safety rules: minutes, before an issue is resolved'
 	@echo 'make bench   the benchmarks of tests/bench/'
 	@echo 'make clean   removes .venv, .demo and all caches'
 
@@ -50,6 +51,10 @@ check: lint
 # Another seed: make thorough SEED=7. Hypothesis marks its tests itself; slow ones are among them.
 thorough: $(READY)
 	HYPOTHESIS_PROFILE=thorough $(BIN)/pytest -n 2 --dist worksteal -m hypothesis $(if $(SEED),--hypothesis-seed=$(SEED))
+
+# One or a few of them: make mutants NAME='claim-of-another-host percent-at-its-limit'
+mutants: $(READY)
+	$(BIN)/python tests/mutants/run.py $(NAME)
 
 lint: $(READY)
 	$(BIN)/ruff check .

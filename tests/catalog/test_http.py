@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from reconciler.catalog.fence import fenced
 from reconciler.catalog.http import Http
 from reconciler.catalog.http_auth import ClientCredentials, bearer
 from reconciler.catalog.http_transport import Timeouts, Transport
@@ -172,6 +173,15 @@ def test_a_throttled_write_is_not_unknown(server: Server) -> None:
     assert (error.spent, len(server.seen)) == (True, 4)
     server.script = [say(429), say(429), say(200, {})]
     assert client(server).send("POST", "/x", {}).ok
+
+
+def test_a_write_is_not_sent_again_once_the_turn_is_lost(server: Server) -> None:
+    """The server asked to wait, and meanwhile another run got the lease."""
+    server.script = [say(429), say(200, {})]
+    with fenced(lambda: "the lease was lost" if server.seen else None), pytest.raises(CatalogError) as caught:
+        client(server).send("POST", "/x", {})
+    assert caught.value.gave_up
+    assert len(server.seen) == 1
 
 
 def test_a_write_that_never_left_is_repeated_and_then_known_to_have_failed() -> None:

@@ -31,7 +31,7 @@ from reconciler.model.desired import CatalogSpec, Desired, DesiredNamespace, Des
 from reconciler.model.diagnostic import Source
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import Ident
-from reconciler.model.observed import Gap, Present, Snapshot, Unreadable, Unsupported
+from reconciler.model.observed import Gap, LeftOut, Present, Snapshot, Unreadable, Unsupported
 from reconciler.model.plan import LOCATION_CONFLICT, TWO_APPLIES, Plan, Step
 from reconciler.model.state import UNKNOWN, DatasetState, Index, Marks, NamespaceState, TableState
 from reconciler.model.values import ValueCheck, ValueFinding
@@ -116,6 +116,48 @@ def test_nothing_is_deleted_beside_a_gap(where: Ident) -> None:
         assert steps(result) == []
         assert {s.blocked_by for s in result.steps} == {"incomplete_listing"}
         assert not result.catalogs["lake"].complete
+
+
+def deletes(owned: int, gone: int, targets: tuple[str, ...] = (), seen: int | None = None) -> list[str | None]:
+    """What holds back each delete when `gone` of the tables that we own are declared no more. `seen`: how many of them
+    a fleet's snapshot shows; the others are counted only."""
+    live = {("a", f"t{n:03}"): live_table("a", f"t{n:03}") for n in range(owned)}
+    wanted = [table(*ident) for ident in list(live)[gone:]]
+    desired = Desired(
+        {"lake": CatalogSpec("lake", "memory", {}, Management("us"), HERE)}, {}, {"lake": {t.ident: t for t in wanted}}
+    )
+    shown = Snapshot({("a",): Present(NamespaceState())}, dict(list(live.items())[: owned if seen is None else seen]))
+    left = owned - len(shown.tables)
+    if left:
+        kept = {i: t for i, t in desired.tables["lake"].items() if i in shown.tables}
+        desired = replace(desired, tables={"lake": kept})
+        shown = replace(shown, left_out=LeftOut(left, left))
+    options = PlanOptions(prune=True, targets=targets)
+    return [s.blocked_by for s in make_plan(desired, {"lake": shown}, {"lake": MemoryCapabilities()}, options).steps]
+
+
+GOES, HELD = None, "threshold"
+
+
+@pytest.mark.parametrize(
+    ("owned", "gone", "said"),
+    [(10, 2, GOES), (10, 3, HELD), (9, 3, GOES), (9, 9, GOES), (14, 3, HELD), (15, 3, GOES), (50, 10, GOES),
+     (55, 11, HELD), (1000, 10, GOES), (1000, 11, HELD)],
+)  # fmt: skip
+def test_the_thresholds_at_their_limits(owned: int, gone: int, said: str | None) -> None:
+    """Ten objects and 20 % are allowed, more is not; shares count from ten owned objects on."""
+    assert deletes(owned, gone) == [said] * gone
+
+
+@pytest.mark.parametrize(("owned", "gone", "said"), [(15, 3, GOES), (14, 3, HELD), (9, 5, GOES), (60, 11, HELD)])
+def test_a_target_changes_nothing_about_the_share_of_all_that_we_own(owned: int, gone: int, said: str | None) -> None:
+    one_by_one = tuple(f"a.t{n:03}" for n in range(gone))
+    assert deletes(owned, gone, one_by_one) == [said] * gone
+
+
+@pytest.mark.parametrize(("owned", "gone", "said"), [(15, 3, GOES), (14, 3, HELD), (10, 2, GOES), (10, 3, HELD)])
+def test_what_a_fleet_leaves_out_counts_as_ours(owned: int, gone: int, said: str | None) -> None:
+    assert deletes(owned, gone, seen=gone) == [said] * gone
 
 
 def test_a_live_table_without_its_namespace_is_planned_like_any_other() -> None:

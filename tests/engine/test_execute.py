@@ -337,6 +337,24 @@ def test_a_failure_fails_dependants_only_and_withholds_deletes() -> None:
     assert ("old",) in catalog.world.namespaces
 
 
+def test_a_create_of_which_nobody_knows_how_it_ended_withholds_deletes() -> None:
+    catalog = lake(ns("old"))
+    cut = {"now": False}
+
+    def cut_off(point: str, subject: object) -> None:
+        cut["now"] = cut["now"] or (point == "after" and subject == ns("a"))
+        if cut["now"]:
+            cut["now"] = point != "before"
+            raise lost_answer()
+
+    catalog.fault = cut_off
+    the_plan = plan(catalog.world, [ns("a"), c.DropNamespace(("old",))])
+    report = run(the_plan, catalog, parallelism=1, max_retries=0)
+    assert statuses(report) == ["unknown", "not_run"]
+    assert (report.outcome, EXIT_CODES[report.outcome]) == ("partial", 5)
+    assert ("old",) in catalog.world.namespaces
+
+
 def test_deletes_run_last_even_when_they_need_nothing() -> None:
     catalog = lake(ns("old"), *table("old", "t"))
     order: list[str] = []

@@ -118,6 +118,19 @@ def test_a_holder_that_is_gone_is_noticed_by_ones_own_clock(skew: float) -> None
     assert TTL <= got.waited <= TTL + other.times().poll + 0.1
 
 
+@pytest.mark.parametrize(("theirs", "ours"), [(60.0, 5.0), (5.0, 60.0)])
+def test_a_lease_lasts_as_long_as_its_holder_said(theirs: float, ours: float) -> None:
+    """Its holder renews it in the rhythm of its own time to live, not in that of whoever waits."""
+    log, clock = LeaseLog(MemoryLease()), Clock()
+    first = replace(clock.times(), ttl=theirs)
+    assert isinstance(take(log, me("a"), first, clock.now), Taken)
+    waiting = replace(clock.times(), ttl=ours)
+    assert isinstance(take(log, me("b"), waiting, clock.now + theirs - 1), Refused)
+    got = take(log, me("c"), waiting, clock.now + 2 * theirs)
+    assert isinstance(got, Taken)
+    assert theirs <= got.waited <= theirs + waiting.poll + 0.1
+
+
 def test_a_process_that_ended_delays_nobody() -> None:
     log, clock = LeaseLog(MemoryLease()), Clock()
     taken(log, "a", clock)

@@ -191,6 +191,22 @@ def test_a_live_claim_is_waited_for(place: DataPlace) -> None:
     assert len(waited) == 2
 
 
+def test_the_claim_of_another_machine_counts_until_it_ends(place: DataPlace) -> None:
+    """No process of this machine says anything about one of another, whatever its number."""
+    with killed(), claimed(place, CONTEXT):
+        claim = load_claim(now(place).metadata[CLAIM_KEY])
+        assert claim is not None
+        elsewhere = replace(claim, host="elsewhere", born="another", run="another")
+        now(place).update_metadata({CLAIM_KEY: elsewhere.dumped()})
+    assert not claims.is_left(elsewhere.dumped())
+    assert "elsewhere" in (claims.settle(place, CONTEXT) or "")
+    with pytest.raises(CatalogError, match="elsewhere"), claimed(place, CONTEXT, Clock(stopped=lambda: True)):
+        pass
+    with claimed(place, CONTEXT, Clock(now=lambda: elsewhere.until + 1, stopped=lambda: True)) as second:
+        append(second)
+    assert now(place).count_rows() == 3
+
+
 def test_it_is_not_waited_for_without_end(place: DataPlace) -> None:
     later = iter(range(0, 10**6, 100))
     with claimed(place, CONTEXT):
