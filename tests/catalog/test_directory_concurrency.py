@@ -28,8 +28,9 @@ from dir_support import (
     table,
 )
 
+from reconciler.catalog import directory_manifest
 from reconciler.catalog.directory import DirectoryCatalog
-from reconciler.model.change import Change, DropNamespace, UpdateNamespace
+from reconciler.model.change import Change, DeregisterTable, DropNamespace, RenameTable, UpdateNamespace
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.observed import Absent, Present
 from reconciler.model.state import Marks, NamespaceState
@@ -94,6 +95,42 @@ def test_a_drop_and_a_declare_inside_never_both_win(tmp_path: Path) -> None:
         )
         there = isinstance(find(one, name, kind="Namespace"), Present)
         assert there == (find(one, name, "t") != Absent())
+
+
+def right_before_the_commit(monkeypatch: pytest.MonkeyPatch, root: Path, *changes: Change) -> None:
+    """Another run does this once, after ours has read and before it commits."""
+    left = [*changes]
+
+    def meanwhile() -> None:
+        todo, left[:] = left[:], []
+        run(open_catalog(root), *todo)
+
+    monkeypatch.setattr(directory_manifest, "may_write", meanwhile)
+
+
+@pytest.mark.parametrize("child", [create_namespace("n", "m"), declare("n", "t")], ids=["namespace", "table"])
+def test_a_child_that_appears_right_before_the_commit_of_a_drop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, child: Change
+) -> None:
+    catalog = open_catalog(tmp_path)
+    run(catalog, create_namespace("n"))
+    right_before_the_commit(monkeypatch, tmp_path, child)
+    assert outcome(catalog, DropNamespace(("n",))) is Code.NAMESPACE_NOT_EMPTY
+    assert {("Namespace", ("n",)), (child.kind, child.ident)} <= set(scanned(open_catalog(tmp_path)))
+
+
+def test_a_table_that_is_replaced_right_before_it_is_deregistered_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The row has the name and leads to data of which this run has read nothing."""
+    catalog = open_catalog(tmp_path)
+    run(catalog, create_namespace("n"), declare("n", "t"), declare("n", "u"))
+    other = table(catalog, "n", "u").location
+    right_before_the_commit(
+        monkeypatch, tmp_path, RenameTable(("n", "moved"), ("n", "t")), RenameTable(("n", "t"), ("n", "u"))
+    )
+    assert outcome(catalog, DeregisterTable(("n", "t"))) is Code.CONCURRENT_MODIFICATION
+    assert table(open_catalog(tmp_path), "n", "t").location == other
 
 
 def test_updates_of_one_row_are_all_kept(tmp_path: Path) -> None:

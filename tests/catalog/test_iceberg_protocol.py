@@ -321,6 +321,20 @@ def test_a_table_that_is_listed_and_not_found_is_asked_for_twice(scripted: Scrip
     assert ("Table", ("wh", "n", "t")) not in scan(open_catalog(scripted.endpoint)), "it was removed meanwhile"
 
 
+def test_rows_are_not_put_where_the_table_was(scripted: Scripted) -> None:
+    """Between the read and the data step somebody else has made the entry lead to another dataset."""
+    fill(scripted, "t")
+    catalog = open_catalog(scripted.endpoint)
+    found = find(catalog, "Table", *T)
+    assert isinstance(found, Present)
+    assert isinstance(found.state, TableState)
+    assert catalog.data_place(T, found.state).uri == "/nowhere"
+    scripted.on(r"GET /v1/namespaces/n/tables/.+", (200, loaded("/elsewhere")))
+    with pytest.raises(CatalogError, match="moved") as caught:
+        catalog.data_place(T, found.state)
+    assert caught.value.code is Code.CONCURRENT_MODIFICATION
+
+
 def test_what_is_ignored_is_not_read(scripted: Scripted) -> None:
     fill(scripted, "t", "scratch")
     found = scan(open_catalog(scripted.endpoint), Scope(ignore=("wh.n.scratch",)))
@@ -471,6 +485,43 @@ def test_an_accepted_write_that_made_something_else_is_doubted(
     with pytest.raises(CatalogError) as caught:
         apply(open_catalog(scripted.endpoint, root=str(tmp_path)), DeclareTable(("wh", "n", "t"), {}, OURS))
     assert caught.value.unknown_outcome
+
+
+@pytest.mark.parametrize(("location", "companion"), [("/own", "as sent"), ("/elsewhere", ""), ("/own", "/elsewhere")])
+def test_a_table_that_was_made_elsewhere_is_doubted(
+    scripted: Scripted, tmp_path: Path, location: str, companion: str
+) -> None:
+    """A server may choose its own location as long as ours is kept beside it. Else our data would not be where the
+    entry leads to, though all other properties are as asked."""
+    fill(scripted)
+
+    def made(call: Call) -> tuple[int, object]:
+        kept = {k: v for k, v in call.body["properties"].items() if companion == "as sent" or k != "lance.location"}
+        return 200, loaded(location, {**kept, **({"lance.location": companion} if companion[:1] == "/" else {})})
+
+    scripted.on(r"POST /v1/namespaces/n/tables$", made)
+    catalog, change = open_catalog(scripted.endpoint, root=str(tmp_path)), DeclareTable(T, {}, OURS)
+    if companion == "as sent":
+        apply(catalog, change)
+        return
+    with pytest.raises(CatalogError, match="did not keep the location") as caught:
+        apply(catalog, change)
+    assert caught.value.unknown_outcome
+
+
+@pytest.mark.parametrize("kind", ["namespace", "table"])
+def test_what_came_right_before_a_drop_keeps_the_namespace(scripted: Scripted, kind: str) -> None:
+    """The server of this test would drop it with everything inside."""
+    child = (
+        {"namespaces": [["a", "b"]]} if kind == "namespace" else {"identifiers": [{"namespace": ["a"], "name": "t"}]}
+    )
+    scripted.on(r"GET /v1/namespaces/a$", (200, {"namespace": ["a"], "properties": {}}))
+    scripted.on(r"GET /v1/namespaces$" if kind == "namespace" else r"GET /v1/namespaces/a/tables$", (200, child))
+    scripted.on(r"DELETE /v1/namespaces/a$", (204, None))
+    with pytest.raises(CatalogError) as caught:
+        apply(open_catalog(scripted.endpoint), DropNamespace(("wh", "a")))
+    assert caught.value.code is Code.NAMESPACE_NOT_EMPTY
+    assert scripted.requests("DELETE") == []
 
 
 def test_a_login_page_as_the_answer_to_a_write_is_called_so(scripted: Scripted) -> None:

@@ -135,6 +135,25 @@ def test_a_cut_table_elsewhere_is_found_where_it_was(unity: Unity) -> None:
     assert found.location == f"file://{where}"
 
 
+@pytest.mark.parametrize("point", ["after detach", "before delete_table", "after delete_table", "before forget_marks"])
+def test_a_deregistration_that_is_killed_loses_no_data(unity: Unity, point: str) -> None:
+    """Where the data is gets known before the entry goes: the server does not say it afterwards."""
+    far, where = (*N, "far"), str(unity.root / "own" / "place")
+    unity.apply(c.DeclareTable(far, {}, OURS, where), c.CreateDataset(far, FIELDS, {}, {}, "us", ()))
+    dying = unity.open()
+    _kill(dying, point)
+    with pytest.raises(Killed):
+        dying.apply(c.DeregisterTable(far), WriteContext())
+    if isinstance(unity.find("Table", far), Present):
+        assert unity.table(far, unity.open()).marks == OURS
+        unity.apply(c.DeregisterTable(far), catalog=unity.open())
+    found = unity.find("Table", far, unity.open())
+    assert isinstance(found, Detached), found
+    assert found.location == f"file://{where}"
+    unity.apply(c.DeclareTable(far, {}, OURS, where), catalog=unity.open())
+    assert unity.table(far, unity.open()).marks == OURS
+
+
 @pytest.mark.parametrize("schema", ["is there", "is gone"])
 def test_a_cut_table_that_nobody_declares_is_told_of(unity: Unity, schema: str) -> None:
     unity.cut(replacing(unity))

@@ -176,6 +176,36 @@ def test_a_listing_that_failed(lake: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert "not live" not in again.err, "nothing below a failed listing is called absent"
 
 
+@pytest.mark.parametrize("where", [(), ("a",)])
+def test_what_a_gap_hides_is_never_called_not_live(
+    lake: Path, monkeypatch: pytest.MonkeyPatch, where: tuple[str, ...]
+) -> None:
+    """`a.t` is in the files already, and neither listing shows it; `r` is there, and cannot be read."""
+    mend(lake, "*a$t")
+    assert imported(lake).code == 0
+    break_(lake, "r.lance")
+    before = {file: file.read_text() for file in (lake / "live").rglob("*.yaml")}
+    whole = Session.look
+
+    def look(self: Session, name: str, scope: object) -> Snapshot:
+        found = whole(self, name, scope)  # type: ignore[arg-type]
+        tables = {ident: finding for ident, finding in found.tables.items() if ident[0] != "a"}
+        return Snapshot(found.namespaces, tables, (Gap(where, Code.SERVICE_UNAVAILABLE, "503"),))
+
+    monkeypatch.setattr(Session, "look", look)
+    run = imported(lake)
+    assert run.code == 5
+    assert "not live" not in run.err
+    listed = "a in catalog lake" if where else "catalog lake"
+    assert f"warning: {listed} could not be listed completely: ServiceUnavailable: 503" in run.err
+    assert f"1 declared object could not be read: {WORDS}" in run.err
+    assert ("lake:a" if where else "lake") in last(run)
+    assert {file: file.read_text() for file in (lake / "live").rglob("*.yaml")} == before
+
+
+WORDS = "the document stays as it was"
+
+
 def test_in_an_overlay(lake: Path) -> None:
     """Documents of all environments are not changed for one; its own are filled in."""
     (lake / "live/overlays/prod").mkdir(parents=True)

@@ -165,6 +165,22 @@ def test_a_step_that_nobody_saw_is_stale(folder: Path) -> None:
     assert apply_reviewed(folder)[0] == 3, "a blocked step does not run, and the reviewed one does"
 
 
+def test_the_same_action_with_another_result_is_stale(folder: Path) -> None:
+    """Somebody set a property meanwhile that the manifests take away again: an update too, and not the reviewed one."""
+    text = (catalog(storage__token="${env:TOKEN}"), namespace("a", spec="{properties: {team: x}}"))
+    write(folder / "pr", *text)
+    assert reconciler(folder, "apply", "pr", "--yes", env=TOKEN).code == 0
+    write(folder / "pr", text[0], namespace("a", spec="{properties: {team: y}}"))
+    plan(folder)
+    write(folder, text[0], namespace("a", spec="{properties: {team: x, other: z}}"), name="wide.yaml")
+    assert reconciler(folder, "apply", "wide.yaml", "--yes", env=TOKEN).code == 0
+    code, err = apply_reviewed(folder)
+    assert code == 4
+    assert "it does not have update_namespace lake:a" in err
+    shown = reconciler(folder, "plan", "wide.yaml", "--detailed-exitcode", env=TOKEN)
+    assert shown.code == 0, "nothing was written"
+
+
 def test_a_saved_plan_can_be_held_against_the_reviewed_one(folder: Path) -> None:
     plan(folder)
     plan(folder, file="now.json")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import time
+from urllib.parse import quote, quote_plus
 
 import pytest
 from hypothesis import given
@@ -93,6 +95,20 @@ def test_lines_and_passwords_of_secrets() -> None:
     assert forms.masked("x SECONDcanary0002 y", MASK) == f"x {MASK} y"
     assert "canary" not in forms.masked(json.dumps({"k": key}), MASK)
     assert forms.masked("login with pa/ss-w0rd-1 failed", MASK) == f"login with {MASK} failed"
+
+
+SLASHED = "pa/ss+w0rd=1/canary"
+
+
+@pytest.mark.parametrize("secret", [SLASHED, f"https://user:{quote(SLASHED, safe='')}@host/x"])
+def test_a_slash_in_a_secret_is_hidden_however_an_address_has_it(secret: str) -> None:
+    forms = SecretForms([secret])
+    for once in (SLASHED, quote(SLASHED), quote(SLASHED, safe=""), quote_plus(SLASHED), quote_plus(SLASHED, safe="/")):
+        for told in (once, once.replace("%2F", "%2f"), quote(once, safe="")):
+            assert forms.masked(f"GET http://host/{told}/x?y", MASK) == f"GET http://host/{MASK}/x?y"
+    for sent in (SLASHED, quote(SLASHED, safe=""), quote_plus(SLASHED)):
+        header = base64.b64encode(f"user:{sent}".encode()).decode()
+        assert MASK in forms.masked(f"Authorization: Basic {header}", MASK), sent
 
 
 @given(st.text(max_size=200), st.text(min_size=9, max_size=30), st.text(max_size=200))

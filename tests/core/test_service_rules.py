@@ -182,6 +182,8 @@ def test_two_new_tables_do_not_share_a_place() -> None:
     ("one", "other"),
     [
         ("s3a://lake/t/", "s3://lake/t"),
+        ("s3n://lake/t", "s3://lake/t"),
+        ("S3N://lake/t/", "s3a://lake/t"),
         ("file:///lake/a%20b", "/lake/a b"),
         ("file:/lake/x/../t", "/lake/t"),
         ("/lake/t/", "/lake/t"),
@@ -194,6 +196,8 @@ def test_two_new_tables_do_not_share_a_place() -> None:
         ("s3://lake/../t", "s3://lake/t"),
         ("s3://lake/a%20b", "s3://lake/a b"),
         ("gcs://lake/t", "gs://lake/t"),
+        ("azure://lake/t", "az://lake/t"),
+        ("wasb://c@a/t", "wasbs://c@a/t"),
         ("abfs://c@a/t", "abfss://c@a/t"),
         ("s3://lake/", "s3://lake"),
         ("s3://lake/t?v=1", "s3://lake/t"),

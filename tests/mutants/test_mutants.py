@@ -4,7 +4,6 @@ import ast
 from collections import Counter
 
 import pytest
-
 from run import ROOT, Mutant, mutants
 
 MUTANTS = mutants()

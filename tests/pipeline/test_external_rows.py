@@ -282,6 +282,22 @@ def test_rows_of_files_that_are_gone_are_not_given_up(make: Make) -> None:
     assert t.ids() == [*OURS, *range(100, 110)]
 
 
+def test_a_replacement_forgets_the_files_whose_rows_it_removes(make: Make) -> None:
+    """Appended, replaced, appended: a file that comes back is taken once more, and the others are not."""
+    t = make(APPEND)
+    (t.folder / "raw" / "0.parquet").unlink()
+    t.source(2)
+    t.mode = REPLACE
+    t.apply()
+    assert t.ids() == list(range(10, 30))
+    t.mode = APPEND
+    t.need_settled()
+    t.source(0)
+    t.apply()
+    assert t.ids() == list(range(30))
+    t.need_settled()
+
+
 def test_mix_rows_goes_on_beside_them(make: Make) -> None:
     t = make(APPEND)
     t.append(100)
