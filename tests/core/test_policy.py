@@ -293,7 +293,7 @@ def test_a_waiver_holds_up_to_its_day(tmp_path: Path, until: str, more: str, hol
 
 @pytest.mark.parametrize("order", [(90, 30), (30, 90)])
 def test_of_two_policies_the_smaller_limit_of_waivers_counts(tmp_path: Path, order: tuple[int, int]) -> None:
-    both = [policy(NAMES, more=f"maxWaiverDays: {days}", name=f"p{days}") for days in order]
+    both = [policy(NAMES, more=f"maxWaiverDays: {days}", name=f"p{n}") for n, days in enumerate(order)]
     for until, holds in (("2026-07-15", True), ("2026-07-16", False)):
         findings = found(tmp_path, CATALOG, NS, waived(until), *both)
         assert [f.waiver is not None for f in findings] == [holds] * len(findings)
