@@ -11,6 +11,7 @@ from servers.glue_moto import GlueServer
 from servers.proxy import Fault, Proxy, answer, cut_answer, cut_before, delay, reset_after, reset_before, truncate
 
 from reconciler.catalog.entry_catalog import EntryCatalog
+from reconciler.catalog.fence import fenced
 from reconciler.catalog.glue_api import GlueApi
 from reconciler.catalog.glue_errors import to_catalog_error
 from reconciler.core.options import PlanOptions
@@ -101,6 +102,19 @@ def test_writes_that_never_arrived_are_sent_again(behind: EntryCatalog, proxy: P
     assert run(behind, desired("t")).outcome == "applied"
     assert run(behind, desired("t", note="new")).outcome == "applied"
     assert run(behind, desired("t", absent=True)).outcome == "applied"
+
+
+def test_a_write_is_not_sent_again_once_the_turn_is_lost(account: Account) -> None:
+    """Glue asked to slow down, and meanwhile another run got the lease."""
+    calls = account.server.calls
+    account.server.fail("CreateDatabase", "ThrottlingException")
+    with (
+        fenced(lambda: "the lease was lost" if calls["CreateDatabase"] else None),
+        pytest.raises(CatalogError) as caught,
+    ):
+        apply(account.connect(), c.CreateNamespace(("db",), {}, OURS))
+    assert caught.value.gave_up
+    assert calls["CreateDatabase"] == 1
 
 
 def test_what_cannot_be_known_is_called_unknown(behind: EntryCatalog, proxy: Proxy, account: Account) -> None:

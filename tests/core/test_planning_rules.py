@@ -27,7 +27,7 @@ from reconciler.model.change import (
     RenameTable,
     RewriteColumns,
 )
-from reconciler.model.desired import CatalogSpec, Desired, DesiredNamespace, DesiredTable, Management
+from reconciler.model.desired import ALLOW_WORDS, CatalogSpec, Desired, DesiredNamespace, DesiredTable, Management
 from reconciler.model.diagnostic import Source
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import Ident
@@ -116,6 +116,14 @@ def test_nothing_is_deleted_beside_a_gap(where: Ident) -> None:
         assert steps(result) == []
         assert {s.blocked_by for s in result.steps} == {"incomplete_listing"}
         assert not result.catalogs["lake"].complete
+
+
+def test_no_word_lets_a_namespace_go_with_its_content() -> None:
+    options = PlanOptions(prune=True, adopt=True, allow=frozenset(ALLOW_WORDS))
+    for child in (live_table("a", "t", owner=None), SPACE):
+        result = plan([ns("a", absent=True)], {("a",): SPACE, ("a", "t"): child}, options, ignore=("a.t",))
+        assert steps(result) == []
+        assert {s.blocked_by for s in result.steps} == {"not_empty"}
 
 
 def deletes(owned: int, gone: int, targets: tuple[str, ...] = (), seen: int | None = None) -> list[str | None]:
