@@ -64,6 +64,11 @@ def lost_answer() -> CatalogError:
     return CatalogError(Code.SERVICE_UNAVAILABLE, "the connection was cut", unknown_outcome=True)
 
 
+def broken() -> CatalogError:
+    """A 500: no word about another try, and none that it was not carried out."""
+    return CatalogError(Code.INTERNAL, "the service has a bug", unknown_outcome=True)
+
+
 def busy() -> CatalogError:
     return CatalogError(Code.THROTTLING, "slow down", retry_after=7)
 
@@ -204,7 +209,7 @@ def test_blocked_steps_and_what_needs_them_do_not_run_and_the_others_do() -> Non
 
 
 @pytest.mark.parametrize("point", ["before", "after"])
-@pytest.mark.parametrize("error", [lost_answer, busy])
+@pytest.mark.parametrize("error", [lost_answer, busy, broken])
 def test_passing_faults_converge(point: str, error: Callable[[], CatalogError]) -> None:
     """Before: the write did not happen. After: it landed and the answer was lost. Either way the result holds."""
     catalog = lake()
