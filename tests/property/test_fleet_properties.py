@@ -17,6 +17,10 @@ from reconciler import app
 from reconciler.core.errors import PlanError
 from reconciler.core.fleet import only, watch
 from reconciler.core.planner import make_plan, scope_of
+from reconciler.model.arrow import Field, parse_type
+from reconciler.model.desired import CatalogSpec, Desired, DesiredTable, Management
+from reconciler.model.diagnostic import Source
+from reconciler.model.observed import Snapshot
 from reconciler.model.plan_json import plan_to_json
 from reconciler.pipeline import fleet_task
 from reconciler.pipeline.fleet import Doubt
@@ -24,6 +28,7 @@ from reconciler.pipeline.fleet_task import CatalogTask, ident_of
 from reconciler.verbs import fleet_diff
 
 NUMBERS = pa.RecordBatch.from_pydict({"id": [0]})
+HERE = Source("here.yaml")
 
 
 class Here:
@@ -108,3 +113,24 @@ def test_what_was_just_applied_is_left_out(case: Case) -> None:
     found, left_out = diffed(case, catalog)
     assert plan_to_json(found) == plan_to_json(again)
     event(f"{left_out} left out")
+
+
+@pytest.mark.parametrize(("ours", "held"), [(14, "threshold"), (15, None), (9, None)])
+def test_the_thresholds_count_what_is_ours_of_a_fleet(ours: int, held: str | None) -> None:
+    """Three tables are to go. Those that are as declared are left out and count; those of others do not."""
+    spec = CatalogSpec("lake", "dir", {}, Management("us"), HERE)
+    schema = (Field("id", parse_type("int64")),)
+    tables = {i: DesiredTable("lake", i, HERE, fields=schema) for i in ((f"t{n:02}",) for n in range(ours))}
+    case = Case(Desired({"lake": spec}, {"lake": {}}, {"lake": tables}), Snapshot({}, {}))
+    catalog = catalog_of(case)
+    apply_all(plan_on(case, catalog), catalog)
+    theirs = replace(case.desired, catalogs={"lake": replace(spec, management=Management("them"))})
+    strangers = {i: DesiredTable("lake", i, HERE, fields=schema) for i in ((f"s{n:02}",) for n in range(30))}
+    other = replace(case, desired=replace(theirs, tables={"lake": strangers}))
+    apply_all(plan_on(other, catalog), catalog)
+    gone = {i: replace(t, absent=n < 3) for n, (i, t) in enumerate(sorted(tables.items()))}
+    case = replace(case, desired=replace(case.desired, tables={"lake": gone}))
+    plan, left_out = diffed(case, catalog)
+    assert [s.blocked_by for s in plan.steps] == [held] * 3
+    assert left_out == ours - 3
+    assert plan_to_json(plan) == plan_to_json(plan_on(case, catalog))
