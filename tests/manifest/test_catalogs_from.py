@@ -191,8 +191,8 @@ def test_links_between_given_folders_are_followed(folder: Path, monkeypatch: pyt
 
 
 def test_links_inside_are(folder: Path) -> None:
-    put(folder, "pr/all.yml.txt", table("t"))
-    (folder / "pr" / "link.yaml").symlink_to("all.yml.txt")
+    put(folder, "pr/all.txt", table("t"))
+    (folder / "pr" / "link.yaml").symlink_to("all.txt")
     assert read(folder).diagnostics == []
 
 
