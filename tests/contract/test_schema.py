@@ -285,6 +285,7 @@ def test_allow_nulls(filled: Lake) -> None:
 
 
 def test_what_lance_cannot_do_in_place_waits_for_the_data_plane(filled: Lake) -> None:
+    filled.management["inProcess"] = {"maxRows": 0}
     docs = columns(text="int64", place="struct<x: int32, y: int32, z: int32>")
     plan = filled.plan([*filled.home(), table(filled.t("t"), docs)])
     assert {(s.plane, s.verdict, s.blocked_by) for s in plan.steps if not is_projection(s)} == {

@@ -137,6 +137,7 @@ def test_a_report_is_a_page_too(tmp_path: Path) -> None:
 def test_no_option_of_a_catalog_is_in_the_page(tmp_path: Path) -> None:
     """Of a catalog the page has its name, type and size; the spec stays in the JSON that `apply --plan` reads."""
     write(tmp_path, catalog(path="./canary-2", storage__account_key="canary-1"), namespace("vision"))
+    (tmp_path / "canary-2" / "__reconciler").mkdir(parents=True)  # The heading names a root that does not exist yet.
     run = reconciler(tmp_path, "plan", "m.yaml", "-o", "plan.json", "--format", "html")
     assert run.code == 0, run.err
     assert "canary-2" in (tmp_path / "plan.json").read_text()
