@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -246,7 +247,7 @@ class Session:
         try:
             for name, running in [(name, pool.submit(action, name)) for name in names]:
                 try:
-                    done[name] = running.result(_patience())
+                    done[name] = _result(running, _patience())
                 except Failure as failure:
                     failed.append(failure)
                 except FutureTimeout:
@@ -278,6 +279,7 @@ class Session:
 
 
 _SLACK = 2.0
+_TICK = 0.25
 """Seconds after the deadline for the calls that end by it: they say themselves which one was not answered."""
 
 
@@ -286,6 +288,21 @@ def _patience() -> float | None:
 
     seconds = left()
     return None if seconds is None else max(0.0, seconds) + _SLACK
+
+
+def _result(running: Future[T], seconds: float | None) -> T:
+    """Waits in pieces: where a system gives a signal to a thread of a library, this one is not woken by it, and its
+    handler runs here only once the wait is over. Raises what the action raised, and FutureTimeout."""
+    end = None if seconds is None else time.monotonic() + seconds
+    while True:
+        left = _TICK if end is None else min(_TICK, end - time.monotonic())
+        try:
+            return running.result(max(0.0, left))
+        except FutureTimeout:
+            if running.done():
+                return running.result()
+            if end is not None and time.monotonic() >= end:
+                raise
 
 
 def _late(name: str) -> Failure:
