@@ -41,7 +41,7 @@ CANNOT: dict[str, set[Line]] = {
         ("RenameNamespace", ("moved",)),
     },
     "iceberg": {("RenameNamespace", ("moved",))},
-    "unity": {("RenameTable", ("n", "newer"))},
+    "unity": set(),
     "glue": {("RenameTable", ("n", "newer")), ("RenameNamespace", ("moved",))},
 }
 """What each catalog refuses of the changes below. The README's table of capabilities says the same in words."""
