@@ -57,6 +57,10 @@ class Inventory:
                 raise self._records.bad(folder, "it is not a folder")
         return names
 
+    def uri(self, file: str) -> str:
+        """Where a record is, for people."""
+        return self._records.uri(file)
+
     def table(self, name: str) -> TableRecord | None:
         value = self._records.read(table_file(name))
         if value is None:
@@ -84,7 +88,11 @@ class Inventory:
                 f"the name {name!r} is claimed by owner {existing.marks.owner!r} in "
                 f"{self._records.uri(table_file(name))}: remove that file if the claim is stale",
             )
-        return replace(existing, marks=marks)
+        if existing.claim:
+            return replace(existing, marks=marks)
+        # Of an adopted table that is gone, which never had a token: the folder to come needs one.
+        self.save(name, marks, record.claim)
+        return replace(existing, marks=marks, claim=record.claim)
 
     def confirm(self, record: TableRecord) -> None:
         self.save(record.table, record.marks, record.claim)

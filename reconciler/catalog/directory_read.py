@@ -34,6 +34,7 @@ from reconciler.model.observed import (
     Absent,
     Detached,
     Finding,
+    Former,
     Gap,
     LocationCheck,
     Observation,
@@ -384,7 +385,7 @@ class DirectoryReader:
                     if error.code is not Code.TABLE_NOT_FOUND:
                         raise
                 self.check_declared_only(Place(ident, location))
-            return Absent(self._room(ident, around))
+            return Absent(self._room(ident, around, self._former(ident, records)))
         except CatalogError as error:
             return _unreadable(error)
 
@@ -395,10 +396,29 @@ class DirectoryReader:
         place = self.canonical(location)
         return LocationCheck(place, around.problem(shown, place))
 
-    def _room(self, ident: Ident, around: Surroundings) -> LocationCheck | None:
+    def _room(self, ident: Ident, around: Surroundings, former: Former | None) -> LocationCheck | None:
         """Of a new table, which gets a folder of its own in the root: the root itself may be inside a dataset."""
         problem = around.problem(self.storage.root, f"{self.storage.canonical('')}/{object_id(ident)}")
-        return LocationCheck("", problem) if problem is not None else None
+        return LocationCheck("", problem, former) if problem is not None or former is not None else None
+
+    def _former(self, ident: Ident, records: frozenset[str] | None) -> Former | None:
+        """What our record says of a table without an entry and without data. One that was declared and never filled
+        still has the marker of that in its folder."""
+        listed = self.capabilities.listed(ident)
+        file = table_file(ident[0]) if listed else detached_file(object_id(ident))
+        if records is not None and file not in records:
+            return None
+        where = self.inventory.uri(file)
+        if listed:
+            record = self.inventory.table(ident[0])
+            if record is None or record.state == "claimed":
+                return None
+            home = self.capabilities.root_folders(ident[0])[0]
+            return Former(self.shown(ident, home, Scope()), where, record.marks.owner)
+        left = self.inventory.detached(object_id(ident))
+        if left is None or self.storage.read(f"{left.location}/{RESERVED}") is not None:
+            return None
+        return Former(self.shown(ident, left.location, Scope()), where)
 
     def _traces(self, ident: Ident, scope: Scope, left: str | None, records: frozenset[str] | None) -> Iterable[str]:
         if ident in scope.locations:

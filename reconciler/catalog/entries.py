@@ -50,6 +50,16 @@ class TableEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class LastLocation:
+    """Where the data of a table that is not in the catalog would be. `record`: of ours, for people, which says that it
+    was there; None where only the rule for new tables leads to it. `owner`: as in `Former`."""
+
+    location: str
+    record: str | None = None
+    owner: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class BrokenEntry:
     """It exists and is not to be used: not a Lance table, a view, or its own answer could not be read."""
 
@@ -149,8 +159,8 @@ class EntryStore(Protocol):
     def drop_table(self, entry: TableEntry) -> None:
         """The entry only, never the data. The store remembers the location if it cannot be worked out again."""
 
-    def last_location(self, ident: Ident) -> str | None:
-        """Where the data of a table that is not in the catalog would be: its place by rule, or the remembered one."""
+    def last_location(self, ident: Ident) -> LastLocation | None:
+        """Where the data of a table that is not in the catalog would be: its place by rule, or the recorded one."""
 
     def interrupted(self, ident: Ident) -> TableEntry | None:
         """The entry that a replacement has removed and not made again, from the record of it: `create_table` ends that

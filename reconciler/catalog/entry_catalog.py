@@ -14,7 +14,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from reconciler.catalog.base import DataPlace, Leased, LeaseRecords, NotRead, Recorded, WriteContext, Written
-from reconciler.catalog.entries import BrokenEntry, EntryStore, Levelled, Listed, NamespaceEntry, OtherEntry, TableEntry
+from reconciler.catalog.entries import (
+    BrokenEntry,
+    EntryStore,
+    LastLocation,
+    Levelled,
+    Listed,
+    NamespaceEntry,
+    OtherEntry,
+    TableEntry,
+)
 from reconciler.catalog.lance_dataset import Datasets
 from reconciler.catalog.lance_errors import translated
 from reconciler.catalog.locations import (
@@ -38,6 +47,7 @@ from reconciler.model.observed import (
     Absent,
     Detached,
     Finding,
+    Former,
     Gap,
     Observation,
     Occupied,
@@ -254,7 +264,8 @@ class EntryCatalog(Leased, Recorded):
         if ident not in scope.detail and ident not in scope.locations:
             return Absent()
         try:
-            location = scope.locations.get(ident) or self.store.last_location(ident)
+            last = None if ident in scope.locations else self.store.last_location(ident)
+            location = last.location if last is not None else scope.locations.get(ident)
             if location is None:
                 return Absent()
             declared = TableEntry(ident, location, scope.storage.get(ident) or {})
@@ -268,7 +279,8 @@ class EntryCatalog(Leased, Recorded):
                 return Absent(replace(checked, conflict=checked.conflict or error.message))
             if dataset is None:
                 self._need_never_made(ident, location)
-                return Absent(checked)
+                former = _former(last or self.store.last_location(ident), places)
+                return Absent(replace(checked, former=former))
             return Detached(location, dataset, self._cut(ident, location, dataset, scope), checked)
         except CatalogError as error:
             return Unreadable(error.code, error.message)
@@ -483,6 +495,14 @@ def _opened(datasets: Datasets, places: Places, location: str, name: str, *, our
         if places.is_declared_only(location, name, ours=ours):
             return None
     raise CatalogError(Code.INTERNAL, f"the dataset {location} has versions but cannot be opened")
+
+
+def _former(last: LastLocation | None, places: Places) -> Former | None:
+    """What our record says of a table that is not in the catalog and has no dataset. One that was declared and never
+    filled still has the marker of that at its location."""
+    if last is None or last.record is None or places.has_marker(last.location) or places.has_versions(last.location):
+        return None
+    return Former(last.location, last.record, last.owner)
 
 
 def _namespace_finding(entry: NamespaceEntry) -> Finding:

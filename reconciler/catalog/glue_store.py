@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from reconciler.catalog.base import Leased, LeaseRecords
-from reconciler.catalog.entries import BrokenEntry, Levelled, Listed, NamespaceEntry, TableEntry
+from reconciler.catalog.entries import BrokenEntry, LastLocation, Levelled, Listed, NamespaceEntry, TableEntry
 from reconciler.catalog.glue_api import GlueApi
 from reconciler.catalog.glue_capabilities import CATALOG, MAX_VALUE, GlueCapabilities
 from reconciler.catalog.glue_catalogs import ChildCatalogs
@@ -276,7 +276,7 @@ class GlueStore(Leased, Levelled):
     def interrupted(self, ident: Ident) -> TableEntry | None:
         return None
 
-    def last_location(self, ident: Ident) -> str | None:
+    def last_location(self, ident: Ident) -> LastLocation | None:
         """Without a `root` there is no place for a note: then only the manifest can say where the data is."""
         home = self._capabilities.location_of(ident)
         return self._remembered.recall(home) if home is not None else None

@@ -8,7 +8,7 @@ from functools import partial
 
 from reconciler.catalog import iceberg_wire as wire
 from reconciler.catalog.base import Leased, LeaseRecords
-from reconciler.catalog.entries import BrokenEntry, Listed, NamespaceEntry, TableEntry
+from reconciler.catalog.entries import BrokenEntry, LastLocation, Listed, NamespaceEntry, TableEntry
 from reconciler.catalog.iceberg_capabilities import IcebergCapabilities, is_own
 from reconciler.catalog.iceberg_client import IcebergClient, MaybeMissing
 from reconciler.catalog.iceberg_group import Commit, GroupCommit
@@ -148,7 +148,7 @@ class IcebergStore(Leased):
     def interrupted(self, ident: Ident) -> TableEntry | None:
         return None
 
-    def last_location(self, ident: Ident) -> str | None:
+    def last_location(self, ident: Ident) -> LastLocation | None:
         home = self._capabilities.location_of(ident)
         return self._remembered.recall(home) if home is not None else None
 

@@ -151,6 +151,10 @@ class Places:
     def is_marked(self, location: str, owner: str) -> bool:
         return self._open(location).read(RESERVED) == _mark(owner)
 
+    def has_marker(self, location: str) -> bool:
+        """Of any table that was declared there, whoever owns it."""
+        return self._open(location).read(RESERVED) is not None
+
     def release(self, location: str) -> None:
         storage = self._open(location)
         storage.delete(RESERVED)

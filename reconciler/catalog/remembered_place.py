@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from reconciler.catalog.entries import LastLocation
 from reconciler.catalog.locations import lance_uri, same_location
 from reconciler.catalog.storage import open_storage
 
@@ -28,6 +29,6 @@ class RememberedPlaces:
         elif storage.read(NOTE) is not None:
             storage.delete(NOTE)
 
-    def recall(self, home: str) -> str:
+    def recall(self, home: str) -> LastLocation:
         note = open_storage(lance_uri(home), self._options).read(NOTE)
-        return note.decode() if note else home
+        return LastLocation(note.decode(), f"{home.rstrip('/')}/{NOTE}") if note else LastLocation(home)

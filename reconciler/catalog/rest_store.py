@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from reconciler.catalog.base import Leased, LeaseRecords
-from reconciler.catalog.entries import BrokenEntry, Listed, NamespaceEntry, TableEntry
+from reconciler.catalog.entries import BrokenEntry, LastLocation, Listed, NamespaceEntry, TableEntry
 from reconciler.catalog.locations import lance_uri, same_location
 from reconciler.catalog.marks import split
 from reconciler.catalog.rest_api import RestApi, text_map
@@ -68,9 +68,12 @@ class RestStore(Leased):
     def interrupted(self, ident: Ident) -> TableEntry | None:
         return None
 
-    def last_location(self, ident: Ident) -> str | None:
+    def last_location(self, ident: Ident) -> LastLocation | None:
+        """A record without a location is of a table that was about to be declared: nothing may have come of it."""
         record = self._inventory.find("Table", ident)
-        return record.location if record is not None else None
+        if record is None or record.location is None:
+            return None
+        return LastLocation(record.location, f"the record of {dotted(ident)} in {INVENTORY}", record.marks.owner)
 
     # namespaces
 

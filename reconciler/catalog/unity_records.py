@@ -113,6 +113,10 @@ class Records:
             raise self._records.bad(_file("detached", ident), "location must be a string")
         return location
 
+    def detached_file(self, ident: Ident) -> str:
+        """Where that record is, for people."""
+        return self._records.uri(_file("detached", ident))
+
     def detach(self, ident: Ident, location: str | None) -> None:
         """None: it is where the rule says."""
         if location is None:

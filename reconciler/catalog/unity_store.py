@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 from reconciler.catalog.base import Leased, LeaseRecords, Recorded
-from reconciler.catalog.entries import BrokenEntry, Listed, NamespaceEntry, TableEntry
+from reconciler.catalog.entries import BrokenEntry, LastLocation, Listed, NamespaceEntry, TableEntry
 from reconciler.catalog.fence import counting
 from reconciler.catalog.locations import same_location
 from reconciler.catalog.marks import split
@@ -179,9 +179,14 @@ class UnityStore(Leased, Recorded):
             return [str(w["name"]) for page in self.client.schemas(ident[0]) for w in page]
         return [str(w.get("name")) for kind in KINDS for page in self.client.inside(kind, ident) for w in page]
 
-    def last_location(self, ident: Ident) -> str | None:
+    def last_location(self, ident: Ident) -> LastLocation | None:
         cut = self._cut(ident) or {}
-        return cut.get("storage_location") or self.records.detached(ident) or self._capabilities.location_of(ident)
+        if location := cut.get("storage_location"):
+            return LastLocation(location)
+        if location := self.records.detached(ident):
+            return LastLocation(location, self.records.detached_file(ident))
+        home = self._capabilities.location_of(ident)
+        return LastLocation(home) if home is not None else None
 
     def interrupted(self, ident: Ident) -> TableEntry | None:
         cut = self._cut(ident)

@@ -24,11 +24,13 @@ from reconciler.core.uris import canonical_location
 from reconciler.model.capabilities import Capabilities
 from reconciler.model.change import CreateDataset, DeclareTable, UpdateDataset, UpdateTable
 from reconciler.model.codec import marks_json
-from reconciler.model.desired import DesiredTable
+from reconciler.model.desired import AllowWord, DesiredTable
 from reconciler.model.ident import Ident
-from reconciler.model.observed import Absent, Detached, Finding, Present, Unreadable
+from reconciler.model.observed import Absent, Detached, Finding, Former, Present, Unreadable
 from reconciler.model.plan import ADOPT, Json
 from reconciler.model.state import EMPTY, DatasetState, Marks, TableState
+
+RECREATE: AllowWord = "recreate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,12 @@ def _planned(
     elif isinstance(found, Absent):
         location = new_location(context.capabilities, want)
         fields = known or _new_fields(want) or _moved_fields(context, want)
-        d.propose(_new_entry(context, want, holds, location, fields), "safe", "not in the catalog yet")
+        checked = context.snapshot.checked.get(want.ident)
+        former = checked.former if checked is not None else None
+        if former is None:
+            d.propose(_new_entry(context, want, holds, location, fields), "safe", "not in the catalog yet")
+        else:
+            _again(d, _new_entry(context, want, holds, location, fields), former)
     if not holds:
         _cannot_hold(d, want)
     unmarked = _dataset(d, want, where, notes)
@@ -112,6 +119,20 @@ def _planned(
     d.block = before_it
     refresh_indexes(d, want)
     return Planned(d, stale)
+
+
+def _again(d: Drafter, entry: DeclareTable, former: Former) -> None:
+    """A table that came to an end behind our back is not made again in silence: its rows are lost, and an empty table
+    under its name hides that."""
+    gone = f"it existed at {former.location}, and its data is gone"
+    if former.owner not in (None, d.context.owner):
+        why = (
+            f"{gone}; {former.owner} owned it, and their record of it stands: {former.record}. Let them recreate or "
+            "remove the table, or remove that record if it is settled"
+        )
+        d.block = d.block or Block("", why, "unsupported")
+    created = "it is created empty" if RECREATE in d.allow else "it would be created empty"
+    d.propose(entry, "safe", f"{gone}; {created}", allow_word=RECREATE)
 
 
 def _moved_fields(context: Context, want: DesiredTable) -> Fields:

@@ -136,7 +136,10 @@ def _collected(
 
 
 def _cleaned(checked: LocationCheck, clean: Callable[[str], str]) -> LocationCheck:
-    return checked if checked.conflict is None else replace(checked, conflict=clean(checked.conflict))
+    conflict, former = checked.conflict, checked.former
+    if former is not None:
+        former = replace(former, location=clean(former.location), record=clean(former.record))
+    return replace(checked, conflict=clean(conflict) if conflict is not None else None, former=former)
 
 
 def _chosen(capabilities: Capabilities, tables: Mapping[Ident, Finding]) -> dict[Ident, str]:

@@ -111,6 +111,8 @@ def _in_vain(capabilities: Capabilities, entry: Entry, word: str) -> str | None:
             return "tables are altered in place there"
         case "replace_table" if entry.kind != "Table":
             return "it stands on a table"
+        case "recreate" if entry.kind != "Table":
+            return "a namespace holds no data that could be gone"
         case "drop_namespace" if not capabilities.drop_needs_allow:
             return "an empty namespace is dropped without it, any other one never"
         case "drop_namespace" if entry.kind != "Namespace":

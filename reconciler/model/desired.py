@@ -29,10 +29,11 @@ AllowWord = Literal[
     "drop_namespace",
     "purge_data",
     "mix_rows",
+    "recreate",
 ]
 ALLOW_WORDS: tuple[AllowWord, ...] = (
     "drop_column", "narrow_type", "set_not_null", "drop_index", "replace_table", "drop_namespace", "purge_data",
-    "mix_rows",
+    "mix_rows", "recreate",
 )  # fmt: skip
 
 

@@ -20,6 +20,18 @@ class Present:
 
 
 @dataclass(frozen=True, slots=True)
+class Former:
+    """A table that is in the catalog no more, and whose data is gone too: only a record of ours still speaks of it.
+    Somebody dropped it with another tool, or lost it; to make it again is to make it empty."""
+
+    location: str
+    record: str
+    """Where the record is, for people."""
+    owner: str | None = None
+    """None: whoever owned it deregistered it before its data went."""
+
+
+@dataclass(frozen=True, slots=True)
 class LocationCheck:
     """Where a table that is not in the catalog would be, as storage shows it."""
 
@@ -27,6 +39,8 @@ class LocationCheck:
     """For comparing (`core.uris`), links resolved; empty where only the catalog knows the location."""
     conflict: str | None = None
     """Why no table may be made or attached there: it is inside somebody's dataset, or holds somebody's files."""
+    former: Former | None = None
+    """The table of this name that a record of ours speaks of, where neither it nor its data is found."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,6 +125,9 @@ class Outsider(Protocol):
     def set_properties(self, kind: str, ident: Ident, values: Changes) -> None:
         """Where the backend has a place for them: over whatever is there."""
 
+    def lose(self, ident: Ident) -> None:
+        """Removes the data with its folder, and leaves the catalog as it is."""
+
     def spoil(self, ident: Ident) -> None:
         """Makes the table unreadable."""
 

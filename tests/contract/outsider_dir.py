@@ -35,6 +35,8 @@ class Files(Protocol):
 
     def write(self, path: str, data: bytes) -> None: ...
 
+    def remove(self, folder: str) -> None: ...
+
     def copy(self, name: str) -> Files:
         """Everything, at a new root beside this one."""
 
@@ -60,6 +62,9 @@ class LocalFiles:
     def write(self, path: str, data: bytes) -> None:
         (self.path / path).parent.mkdir(parents=True, exist_ok=True)
         (self.path / path).write_bytes(data)
+
+    def remove(self, folder: str) -> None:
+        shutil.rmtree(self.path / folder)
 
     def copy(self, name: str) -> LocalFiles:
         target = self.path.parent / name
@@ -91,6 +96,11 @@ class BucketFiles:
 
     def write(self, path: str, data: bytes) -> None:
         self.client.put_object(Bucket=self.bucket, Key=f"{self.prefix}/{path}", Body=data)
+
+    def remove(self, folder: str) -> None:
+        for path in self.all():
+            if path.startswith(f"{folder}/"):
+                self.client.delete_object(Bucket=self.bucket, Key=f"{self.prefix}/{path}")
 
     def copy(self, name: str) -> BucketFiles:
         target = BucketFiles(self.moto, name)
@@ -158,6 +168,9 @@ class DirOutsider:
         row["metadata"] = json.dumps(changed(json.loads(row["metadata"] or "{}"), values))
         table = pa.Table.from_pylist([row], schema=manifest.schema)
         manifest.merge_insert("object_id").when_matched_update_all().execute(table)
+
+    def lose(self, ident: Ident) -> None:
+        self.files.remove(self.folder(ident))
 
     def spoil(self, ident: Ident) -> None:
         folder = self.folder(ident)

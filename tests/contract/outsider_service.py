@@ -99,6 +99,9 @@ class ServiceOutsider:
     def mark_data(self, ident: Ident, owner: str) -> None:
         self.open(ident).update_metadata({"reconciler.owner": owner})
 
+    def lose(self, ident: Ident) -> None:
+        shutil.rmtree(self.place(ident))
+
     def spoil(self, ident: Ident) -> None:
         for file in (self.place(ident) / "_versions").iterdir():
             file.write_bytes(b"spoiled")

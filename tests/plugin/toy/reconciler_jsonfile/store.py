@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from reconciler.catalog.entries import Listed, NamespaceEntry, TableEntry
+from reconciler.catalog.entries import LastLocation, Listed, NamespaceEntry, TableEntry
 from reconciler.catalog.entry_catalog import EntryCatalog
 from reconciler.catalog.options import STORAGE, required, text, under
 from reconciler.model.capabilities import Capabilities
@@ -94,9 +94,12 @@ class JsonStore:
     def interrupted(self, ident: Ident) -> TableEntry | None:
         return None
 
-    def last_location(self, ident: Ident) -> str | None:
+    def last_location(self, ident: Ident) -> LastLocation | None:
         found: str | None = self._load()["detached"].get(key(ident))
-        return found or self.capabilities.location_of(ident)
+        if found:
+            return LastLocation(found, f"{key(ident)} below `detached`")
+        home = self.capabilities.location_of(ident)
+        return LastLocation(home) if home is not None else None
 
     # writes
 
