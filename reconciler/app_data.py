@@ -75,15 +75,21 @@ def with_origins(
 
 
 def with_values(plan: Plan, snapshots: Mapping[str, Snapshot], at: Session) -> dict[str, Snapshot] | None:
-    """With what the values say about the steps that depend on them; None when no step does."""
+    """With what the values say about the steps that depend on them, and with the earlier values of columns that steps
+    create; None when there is nothing of either."""
+    from reconciler.core.kept_columns import new_columns
     from reconciler.core.value_checks import value_checks
 
-    asked = value_checks(plan.steps, snapshots)
-    if not asked:
-        return None
-    from reconciler.pipeline.value_check import with_findings
+    read = dict(snapshots)
+    if asked := value_checks(plan.steps, snapshots):
+        from reconciler.pipeline.value_check import with_findings
 
-    return with_findings(asked, snapshots, at.catalogs, at.redactor.text)
+        read = with_findings(asked, read, at.catalogs, at.redactor.text)
+    if created := new_columns(plan.steps, snapshots):
+        from reconciler.pipeline.kept_columns import with_kept
+
+        read = with_kept(created, read, at.catalogs, at.redactor.text)
+    return read if asked or any(s.kept for s in read.values()) else None
 
 
 def _arrived(table: DesiredTable, snapshot: Snapshot) -> bool:

@@ -7,7 +7,7 @@ keeps the ages. Where an old pylance wrote none, the time of the tagged version 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from reconciler.catalog.base import DataPlace
@@ -15,7 +15,11 @@ from reconciler.catalog.fence import may_write
 from reconciler.catalog.lance_data import CLAIM_KEY
 from reconciler.catalog.lance_dataset import Datasets
 from reconciler.catalog.lance_errors import translated
+from reconciler.catalog.lance_write import field_ids
 from reconciler.core.maintenance import expired_tags, is_our_tag
+
+MOST_TAGS = 50
+"""The newest ones, opened for one table while a plan is made."""
 
 
 def opened(place: DataPlace) -> Any:
@@ -37,6 +41,26 @@ def count_tags(place: DataPlace) -> int:
     dataset = opened(place)
     with translated(f"list the tags of {place.uri}", write=False):
         return len(our_tags(dataset))
+
+
+def columns_in_tags(place: DataPlace, paths: Collection[str]) -> dict[str, tuple[str, int]]:
+    """Of columns that the table lacks: our newest tag whose version has the column with rows, and that version. A
+    column that was only renamed is not meant: it has the same field id still. Raises CatalogError."""
+    dataset = opened(place)
+    found: dict[str, tuple[str, int]] = {}
+    with translated(f"read the tags of {place.uri}", write=False):
+        tags = [(tag["version"], name) for name, tag in dataset.tags.list().items() if is_our_tag(name)]
+        live = frozenset().union(*field_ids(dataset).values()) if tags else frozenset()
+        for version, name in sorted(tags, reverse=True)[:MOST_TAGS]:
+            left = [path for path in paths if path not in found]
+            if not left:
+                break
+            before = dataset.checkout_version(name)
+            ids = field_ids(before)
+            kept = [path for path in left if path in ids and not ids[path] & live]
+            if kept and before.count_rows():
+                found |= dict.fromkeys(kept, (name, version))
+    return found
 
 
 def expire_tags(place: DataPlace, retention: int, plan: str) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from reconciler.core.fields import walk
 from reconciler.core.fingerprint import columns_of
 from reconciler.core.options import PlanOptions
 from reconciler.core.world import after_table_change
@@ -28,6 +29,7 @@ from reconciler.model.plan import (
 )
 from reconciler.model.spark import InProcess, Runner
 from reconciler.model.state import UNKNOWN, DatasetState, NamespaceState, TableState
+from reconciler.model.values import KeptColumn
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,7 @@ class Draft:
     counted: set[str] | None = None
     """With `schemaMode: at_least`: the columns that any state of the object has. Others may come at any time."""
     permissions: tuple[Permission, ...] = ()
+    kept: tuple[KeptColumn, ...] = ()
 
 
 @dataclass(slots=True)
@@ -123,7 +126,8 @@ class Drafter:
         remark = self.context.capabilities.remark(change)
         runner = self.context.runner(change, self.now)
         where = "it runs in process, without Spark" if runner == "local" else None
-        purpose = "; ".join(filter(None, (reason, remark, where)))
+        kept = self._kept(change)
+        purpose = "; ".join(filter(None, (reason, remark, where, *map(str, kept))))
         verdict, word, why = self._judge(change, allow_word)
         moves = isinstance(change, (c.RenameTable, c.RenameNamespace))
         expected: Finding = Absent() if moves else self.now
@@ -150,9 +154,16 @@ class Drafter:
                 error=None if self.block is None else self.block.error,
                 counted=self.counted,
                 permissions=self._permissions(allow_word, *also) if running else (),
+                kept=kept,
             )
         )
         return goes_on
+
+    def _kept(self, change: c.Change) -> tuple[KeptColumn, ...]:
+        if not isinstance(change, c.CREATES_COLUMNS):
+            return ()
+        found = self.context.snapshot.kept
+        return tuple(found[change.ident, path] for path, _ in walk(change.fields) if (change.ident, path) in found)
 
     def _permissions(self, *words: str | None) -> tuple[Permission, ...]:
         return tuple(Permission(word, self.allow[word]) for word in words if word is not None and word in self.allow)
@@ -161,11 +172,12 @@ class Drafter:
         """A step that cannot run, for a reason of its own."""
         word = block.word if block.verdict == "blocked" else None
         runner = self.context.runner(change, self.now)
+        kept = self._kept(change)
         self.drafts.append(
             Draft(
                 change,
                 risk,
-                block.reason,
+                "; ".join((block.reason, *map(str, kept))),
                 block.verdict,
                 word,
                 before,
@@ -175,6 +187,7 @@ class Drafter:
                 self.source,
                 runner=runner,
                 error=block.error,
+                kept=kept,
             )
         )
 

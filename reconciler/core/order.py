@@ -125,4 +125,5 @@ def _step(id_: str, catalog: str, draft: Draft, needs: Sequence[str], known: Kno
         draft.runner,
         draft.permissions,
         draft.error,
+        draft.kept,
     )

@@ -374,6 +374,8 @@ Change = (
 DataChange = BackfillColumns | RewriteColumns | MaterializeTable | MigrateTable
 COLUMN_TASKS = (BackfillColumns, RewriteColumns)
 """Fragment by fragment, in tasks that any process can run."""
+CREATES_COLUMNS = (AddColumns, BackfillColumns, RewriteColumns)
+"""A rewrite creates columns inside of others."""
 DATA_PLANE = (BackfillColumns, RewriteColumns, MaterializeTable, MigrateTable)
 DELETES = (DropNamespace, DeregisterTable)
 

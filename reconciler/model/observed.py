@@ -11,7 +11,7 @@ from reconciler.model.data import SourceState
 from reconciler.model.errors import Code
 from reconciler.model.ident import Ident, Kind
 from reconciler.model.state import DatasetState, NamespaceState, TableState
-from reconciler.model.values import ValueCheck, ValueFinding
+from reconciler.model.values import KeptColumn, ValueCheck, ValueFinding
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +206,8 @@ class Snapshot:
     """The same for declared tables whose rows are moved from another table."""
     values: Mapping[tuple[Ident, ValueCheck], ValueFinding] = field(default_factory=lambda: MappingProxyType({}))
     """Whether values fit, for the steps that depend on it. What is not in here was not asked, or could not be read."""
+    kept: Mapping[tuple[Ident, str], KeptColumn] = field(default_factory=lambda: MappingProxyType({}))
+    """Columns that steps create, by table and path, of which a tag of ours still has the earlier values."""
     left_out: LeftOut = LeftOut()
     data_left: Mapping[Ident, str] = field(default_factory=lambda: MappingProxyType({}))
     """In a simulation: where the data of deregistered tables stays that nobody opened. A real catalog is looked at

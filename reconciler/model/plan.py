@@ -13,6 +13,7 @@ from reconciler.model.errors import ReadError
 from reconciler.model.finding import Finding
 from reconciler.model.ident import Ident, ObjectKey
 from reconciler.model.spark import Runner
+from reconciler.model.values import KeptColumn
 
 FORMAT_VERSION = "1.0"
 
@@ -75,6 +76,9 @@ class Step:
     """Of a step that runs because of them: a reviewer is to see who allows what."""
     error: ReadError | None = None
     """Of a step that is blocked because something could not be read: what the catalog said."""
+
+    kept: tuple[KeptColumn, ...] = ()
+    """Of a step that creates columns: those whose earlier values are not lost. `reason` says it too."""
 
     @property
     def told_reason(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import asdict, fields
 from typing import Any
 
 from reconciler.model import change as c
@@ -41,6 +41,7 @@ from reconciler.model.plan import (
 from reconciler.model.plan_order import problem_of_order
 from reconciler.model.spark import RUNNERS, Runner
 from reconciler.model.state import Column, Index, Marks
+from reconciler.model.values import KeptColumn
 
 _SERVER: dict[str, Json] = {"unknown": "server"}
 
@@ -132,6 +133,8 @@ def step_to_json(step: Step) -> dict[str, Json]:
         out["purpose"] = step.purpose
     if step.permissions:
         out["permissions"] = [{"word": p.word, "source": _source_json(p.source)} for p in step.permissions]
+    if step.kept:
+        out["kept_columns"] = [asdict(k) for k in step.kept]
     if step.error is not None:
         out["error"] = step.error.to_json()  # type: ignore[assignment]
     return out
@@ -166,6 +169,7 @@ def _step_from(value: Mapping[str, Any]) -> Step:
         _runner_from(value),
         tuple(Permission(p["word"], _source_from(p["source"])) for p in value.get("permissions", ())),
         read_error_from(value["error"]) if "error" in value else None,
+        tuple(KeptColumn(k["column"], k["tag"], k["version"], k["location"]) for k in value.get("kept_columns", ())),
     )
 
 

@@ -1,4 +1,5 @@
-"""What a plan asks of the values in a table before it promises a step that depends on them, and what was found."""
+"""What a plan asks of the values in a table before it promises a step that depends on them or creates their column, and
+what was found."""
 
 from __future__ import annotations
 
@@ -26,3 +27,20 @@ class ValueFinding:
     misfits: int = 0
     examples: tuple[str, ...] = ()
     """A few of them, ready to be shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptColumn:
+    """A column that a step creates, and that an earlier apply dropped: the tag from before that drop has its values."""
+
+    column: str
+    tag: str
+    version: int
+    location: str
+
+    def __str__(self) -> str:
+        return (
+            f"column {self.column} existed before, and tag {self.tag} (version {self.version}) still has its values: "
+            f"lance.dataset({self.location!r}, version={self.tag!r}); `reconciler explain kept_columns` says how "
+            "to restore them"
+        )

@@ -48,10 +48,14 @@ def masked_findings(findings: Iterable[Finding], clean: Clean) -> tuple[Finding,
 def masked_step(step: Step, clean: Clean) -> Step:
     """All but the words of our own. Looked at as one text first: few steps hold anything."""
     error = "" if step.error is None else step.error.message
-    text = json.dumps([step.reason, error, step.change.ident, step.before, step.after], ensure_ascii=False, default=str)
+    text = json.dumps(
+        [step.reason, error, step.change.ident, step.before, step.after, [k.location for k in step.kept]],
+        ensure_ascii=False,
+        default=str,
+    )
     if clean(text) == text:
         return step
-    return replace(step, **_part(step, clean, "reason", "purpose", "error", "change", "before", "after"))
+    return replace(step, **_part(step, clean, "reason", "purpose", "error", "change", "before", "after", "kept"))
 
 
 def masked(value: T, clean: Clean) -> T:

@@ -134,7 +134,7 @@ def _step_lines(step: Step) -> Iterator[tuple[bool, str]]:
     """What changes; and in words when the step could lose something, or has nothing else to show."""
     lines = list(details(step))
     grave = step.risk in ("destructive", "rewrite") or step.deletes or step.reattaches
-    if grave or step.permissions or step.action in TOLD or (not lines and step.action not in NEW):
+    if grave or step.permissions or step.kept or step.action in TOLD or (not lines and step.action not in NEW):
         yield False, f"{symbol_of(step)} {step.action}: {safe(step.told_reason)}"
     yield from ((False, line) for line in lines)
 
