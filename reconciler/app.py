@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,7 +14,7 @@ from reconciler.core.options import PlanOptions
 from reconciler.engine.redact import Redactor
 from reconciler.model.diagnostic import Diagnostic, Source, has_errors
 from reconciler.model.finding import Finding, Waiver
-from reconciler.model.ident import Ident
+from reconciler.model.ident import Ident, dotted
 from reconciler.model.reading import Reading
 from reconciler.model.spark import SparkOptions
 from reconciler.session import Failure, Needs, Refusal, Session, options_schema
@@ -173,7 +173,22 @@ def plan(request: Request, at: Session) -> tuple[Plan, list[Diagnostic]]:
     capabilities = capabilities_of(desired, names)
     snapshots = at.observe(desired, names, needs_of(request), request.options.prune)
     made = planned(desired, snapshots, capabilities, request, at)
-    return made, loaded.diagnostics
+    return made, [*loaded.diagnostics, *_tables_elsewhere(desired, snapshots, at)]
+
+
+def _tables_elsewhere(desired: Desired, snapshots: Mapping[str, Snapshot], at: Session) -> Iterator[Diagnostic]:
+    """Nothing is where the manifests say, and what they declare is ours in a place beside it."""
+    for name, snapshot in snapshots.items():
+        spec = desired.catalogs[name]
+        ours: dict[str, list[str]] = {}
+        for ident, place, owner in snapshot.root.elsewhere:
+            if owner == spec.management.owner:
+                ours.setdefault(at.redactor.text(place), []).append(dotted(ident))
+        for place, tables in ours.items():
+            more = f" and {len(tables) - 1} more" if len(tables) > 1 else ""
+            message = f"nothing exists at {snapshot.root.new} yet, while our {tables[0]}{more} exists at {place}"
+            source = desired.place(name, ("spec", "path")) or spec.source
+            yield Diagnostic(source, "M444", "warning", message, "is this the path that you mean?")
 
 
 def planned(

@@ -36,14 +36,17 @@ def learn_secrets(the_plan: Plan, source: Path, at: Session, trusted: Mapping[st
 
 
 def _spec_in(the_plan: Plan, name: str, source: Path) -> CatalogSpec:
-    from reconciler.model.desired import CatalogSpec, Management
+    from reconciler.model.desired import NOT_OPTIONS, CatalogSpec, Management
     from reconciler.model.maintenance import tag_retention
 
     spec = the_plan.catalogs[name]
-    options = {k: v for k, v in spec.spec.items() if k not in ("type", "management")}
-    written = spec.spec.get("management")
-    kept = tag_retention(written.get("tagRetention") if isinstance(written, dict) else None)
-    return CatalogSpec(name, spec.type, options, Management(tag_retention=kept), Source(str(source)))
+    options = {k: v for k, v in spec.spec.items() if k not in NOT_OPTIONS}
+    found = spec.spec.get("management")
+    written = found if isinstance(found, dict) else {}
+    expect = written.get("expect")
+    pinned = {str(k): str(v) for k, v in expect.items()} if isinstance(expect, dict) else {}
+    management = Management(tag_retention=tag_retention(written.get("tagRetention")), expect=pinned)
+    return CatalogSpec(name, spec.type, options, management, Source(str(source)))
 
 
 def connect_for(the_plan: Plan, source: Path, at: Session, trusted: Mapping[str, CatalogSpec] | None = None) -> None:

@@ -142,6 +142,7 @@ class Session:
         try:
             schema = options_schema(spec.type)
             catalog = connect(spec, options)
+            self._as_expected(spec, options, catalog)
         except CatalogError as error:
             raise self._unreachable(spec.name, error) from error
         self.catalogs[spec.name] = catalog
@@ -150,6 +151,29 @@ class Session:
             self.retries[spec.name] = int(options.get("max_retries", default))
         self._open.callback(catalog.close)
         return catalog
+
+    def _as_expected(self, spec: CatalogSpec, options: Mapping[str, str], catalog: Catalog) -> None:
+        """Before the first read. Raises Failure when it is another catalog, CatalogError when nothing says so."""
+        from reconciler.catalog.base import Placed
+        from reconciler.core.expectations import unmet
+
+        expect = spec.management.expect
+        if not expect:
+            return
+        told = [what for what in catalog.capabilities.told if what in expect and isinstance(catalog, Placed)]
+        others = unmet({k: v for k, v in expect.items() if k not in told}, options)
+        try:
+            said = {what: catalog.told(what) for what in told if isinstance(catalog, Placed) and not others}
+        except CatalogError:
+            catalog.close()
+            raise
+        wrong = others or unmet({k: v for k, v in expect.items() if k in told}, said)
+        if wrong:
+            catalog.close()
+            hint = "check --env, the variables and the credentials of this run; nothing was read"
+            shown = [self.redactor.text(f"catalog {spec.name}: {problem.message}") for problem in wrong]
+            found = [Diagnostic(spec.source, "M443", "error", message, hint) for message in shown]
+            raise Failure(f"catalog {spec.name} is not the one that is expected", found)
 
     def connect_all(self, specs: Sequence[CatalogSpec]) -> None:
         """Side by side. What is missing for any of them is told at once, before the first is opened."""

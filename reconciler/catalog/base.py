@@ -139,6 +139,14 @@ class Leased(Protocol):
 
 
 @runtime_checkable
+class Placed(Protocol):
+    """What a catalog offers besides when it can say of itself where it is, without reading anything that is in it."""
+
+    def told(self, what: str) -> str:
+        """One of `Capabilities.told`. Raises CatalogError."""
+
+
+@runtime_checkable
 class Recorded(Protocol):
     """What a catalog, or the store of one, offers besides when it notes down a write before it begins."""
 

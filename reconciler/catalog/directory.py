@@ -9,12 +9,14 @@ The parts: `storage` (files), `directory_manifest` (`__manifest`), `directory_in
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from reconciler.catalog.base import DataPlace, Leased, LeaseRecords, Searched, WriteContext, Written
 from reconciler.catalog.directory_capabilities import DirectoryCapabilities, directory_capabilities
 from reconciler.catalog.directory_inventory import FOLDER, Inventory
 from reconciler.catalog.directory_manifest import Manifest
 from reconciler.catalog.directory_namespaces import DirectoryNamespaces
+from reconciler.catalog.directory_neighbours import elsewhere
 from reconciler.catalog.directory_read import DirectoryReader
 from reconciler.catalog.directory_search import search
 from reconciler.catalog.directory_write import DirectoryWriter
@@ -22,6 +24,7 @@ from reconciler.catalog.lance_dataset import Datasets
 from reconciler.catalog.lance_errors import translated
 from reconciler.catalog.lease_files import LeaseFiles
 from reconciler.catalog.marks import signed
+from reconciler.catalog.options import STORAGE, under
 from reconciler.catalog.stats import Stats
 from reconciler.catalog.storage import open_storage
 from reconciler.core.uris import contains
@@ -51,10 +54,8 @@ from reconciler.model.change import (
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import Ident, Kind, dotted
 from reconciler.model.missed import Unlisted
-from reconciler.model.observed import Observation, Scope, Seen
+from reconciler.model.observed import Observation, RootSeen, Scope, Seen
 from reconciler.model.state import TableState
-
-_STORAGE_PREFIX = "storage."
 
 
 class DirectoryCatalog(Leased, Searched):
@@ -64,11 +65,10 @@ class DirectoryCatalog(Leased, Searched):
         self._capabilities = directory_capabilities(options)
         if self._capabilities.problem:
             raise CatalogError(Code.INVALID_INPUT, self._capabilities.problem)
-        storage_options = {
-            key[len(_STORAGE_PREFIX) :]: value for key, value in options.items() if key.startswith(_STORAGE_PREFIX)
-        }
+        self._options = options
+        self._storage_options = under(options, STORAGE)
         self.stats = Stats()
-        self.storage = open_storage(options.get("path", ""), storage_options)
+        self.storage = open_storage(options.get("path", ""), self._storage_options)
         datasets = Datasets(self.storage.lance_options, self.stats)
         manifest = Manifest(self.storage, datasets)
         inventory = Inventory(self.storage, self.stats)
@@ -82,7 +82,15 @@ class DirectoryCatalog(Leased, Searched):
 
     def scan(self, scope: Scope) -> Iterator[Seen]:
         with translated(f"scan {self.storage.root}"):
-            yield from self._reader.scan(scope)
+            for found in self._reader.scan(scope):
+                yield self._looked_beside(found, scope) if isinstance(found, RootSeen) and found.new else found
+
+    def _looked_beside(self, root: RootSeen, scope: Scope) -> RootSeen:
+        def read(path: str, keys: Sequence[tuple[Kind, Ident]], at: Scope) -> Iterator[Observation]:
+            return DirectoryCatalog({**self._options, "path": path}).read(keys, at)
+
+        path = self._options["path"]
+        return replace(root, elsewhere=elsewhere(path, self._storage_options, scope.detail, read))
 
     def read(self, keys: Sequence[tuple[Kind, Ident]], scope: Scope) -> Iterator[Observation]:
         with translated(f"read {self.storage.root}"):

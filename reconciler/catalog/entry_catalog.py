@@ -8,12 +8,12 @@ told from one whose data has gone.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from reconciler.catalog.base import DataPlace, Leased, LeaseRecords, NotRead, Recorded, WriteContext, Written
+from reconciler.catalog.base import DataPlace, Leased, LeaseRecords, NotRead, Placed, Recorded, WriteContext, Written
 from reconciler.catalog.entries import (
     BrokenEntry,
     EntryStore,
@@ -66,9 +66,9 @@ _WAITING = 256
 """Tables whose datasets are being opened while the listing goes on: bounds the memory of a large scan."""
 
 
-class EntryCatalog(Leased, Recorded):
+class EntryCatalog(Leased, Placed, Recorded):
     """`storage_options` are the `storage.*` keys without their prefix. `kept`: what the service itself writes to the
-    location of a table; it does not count as somebody's data."""
+    location of a table; it does not count as somebody's data. `told`: what the service says of where it is."""
 
     def __init__(
         self,
@@ -76,8 +76,10 @@ class EntryCatalog(Leased, Recorded):
         storage_options: Mapping[str, str],
         stats: Stats | None = None,
         kept: Kept | None = None,
+        told: Mapping[str, Callable[[], str]] | None = None,
     ) -> None:
         self.stats = stats or Stats()
+        self._told = told or {}
         self.store = store
         self._options = storage_options
         self._datasets = Datasets(storage_options, self.stats)
@@ -87,6 +89,9 @@ class EntryCatalog(Leased, Recorded):
     @property
     def capabilities(self) -> Capabilities:
         return self.store.capabilities
+
+    def told(self, what: str) -> str:
+        return self._told[what]()
 
     def lease_records(self, idents: Sequence[Ident]) -> Sequence[LeaseRecords] | None:
         """A store need not have them."""

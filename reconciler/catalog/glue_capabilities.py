@@ -54,6 +54,7 @@ class GlueCapabilities(Capabilities):
     all_catalogs: bool = False
     """Child catalogs are read whether or not a manifest speaks of them."""
     levels: tuple[str, ...] = (CATALOG, DATABASE)
+    told: tuple[str, ...] = ("account", "region")
     inner_root: bool = False
     """spec.catalog_id is a child catalog itself."""
 

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from reconciler.catalog import strict_json
@@ -153,11 +153,16 @@ def _authorities(session: Any) -> ssl.SSLContext:
         raise CatalogError(Code.INVALID_INPUT, f"the file of AWS_CA_BUNDLE cannot be used: {error}") from None
 
 
-def glue_client(
-    options: Mapping[str, str], parallel: int, now: Callable[[], datetime] | None = None
-) -> tuple[Any, Sender]:
-    """One client for all threads, and what it sends with. It sends every request once: what may be repeated is decided
-    in `glue_api`."""
+class GlueClient(NamedTuple):
+    client: Any
+    """One for all threads. It sends every request once: what may be repeated is decided in `glue_api`."""
+    sender: Sender
+    """What it sends with."""
+    account: Callable[[], str]
+    """Asks STS whose credentials these are. Raises CatalogError."""
+
+
+def glue_client(options: Mapping[str, str], parallel: int, now: Callable[[], datetime] | None = None) -> GlueClient:
     from botocore.config import Config
     from botocore.exceptions import BotoCoreError
 
@@ -185,7 +190,39 @@ def glue_client(
     client.meta.events.register("before-parse.glue", _refuse_broken)
     client.meta.events.register("before-send.glue", _learn)
     client.meta.events.register("before-send.glue", sender)
-    return client, sender
+    return GlueClient(client, sender, lambda: _account(session, options, client.meta))
+
+
+def _account(session: Any, options: Mapping[str, str], glue: Any) -> str:
+    """STS is where AWS has it. But an endpoint of Glue that is not of AWS stands for all of AWS, as those of test
+    services do, unless STS has one of its own (`AWS_ENDPOINT_URL_STS`)."""
+    from botocore.config import Config
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    from reconciler.catalog.glue_errors import to_catalog_error
+
+    retries = Config(
+        retries={"mode": "standard", "total_max_attempts": number(options, "max_retries", MAX_RETRIES) + 1}
+    )
+    timeouts = Timeouts(
+        number(options, "connect_timeout", _CONNECT_SECONDS), number(options, "read_timeout", _READ_SECONDS)
+    )
+    try:
+        sts = session.create_client("sts", region_name=glue.region_name, config=retries)
+        if _of_aws(sts.meta.endpoint_url) and not _of_aws(glue.endpoint_url):
+            sts = session.create_client(
+                "sts", region_name=glue.region_name, endpoint_url=glue.endpoint_url, config=retries
+            )
+        sts.meta.events.register("before-send.sts", _learn)
+        sts.meta.events.register("before-send.sts", _KeySender(timeouts, _authorities(session)))
+        return str(sts.get_caller_identity()["Account"])
+    except (BotoCoreError, ClientError, KeyError) as error:
+        raise to_catalog_error(error, "ask STS for the account", write=False) from error
+
+
+def _of_aws(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    return host.endswith((".amazonaws.com", ".amazonaws.com.cn", ".api.aws", ".api.amazonwebservices.com.cn"))
 
 
 def _bound_the_chain(session: Any, timeouts: Timeouts) -> None:

@@ -84,6 +84,7 @@ class ManagementSpec(Strict):
     indexRefresh: bool | Annotated[int, BeforeValidator(whole), Field(ge=0, le=0)] | IndexRefreshSpec = True
     tagRetention: Retention = "30d"
     inProcess: InProcessSpec = InProcessSpec()
+    expect: Annotated[dict[NonEmpty, NonEmpty], Field(min_length=1)] = ABSENT
 
 
 class Flat(Strict):
@@ -118,6 +119,7 @@ class Flat(Strict):
 
 class _Catalog(Flat):
     management: ManagementSpec | None = None
+    requireEnvironment: bool | None = None
 
 
 class _Tls(_Catalog):
@@ -220,6 +222,7 @@ class OtherCatalog(Strict):
 
     type: NonEmpty
     management: ManagementSpec = ManagementSpec()
+    requireEnvironment: bool = False
 
 
 BUILT_IN = ("dir", "rest", "iceberg", "unity", "glue")

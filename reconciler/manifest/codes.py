@@ -94,6 +94,9 @@ CODES: Final[dict[str, str]] = {
     # M44x: what serves a catalog
     "M440": "plug-in of a catalog type cannot be used",
     "M441": "nothing says which part of the catalog to read",
+    "M442": "expectation that cannot be looked at",
+    "M443": "catalog is another one than expected",
+    "M444": "new catalog, while its tables are elsewhere",
     # M446 on: storage options and secrets
     "M446": "credential among the properties of a table",
     "M447": "secret written out in a catalog",
@@ -149,6 +152,7 @@ CODES: Final[dict[str, str]] = {
     "M513": "two overlay documents for one document",
     "M514": "added document is there already",
     "M515": "removed key is not there",
+    "M516": "catalog that needs an environment",
     # M52x: variables
     "M520": "variable given twice",
     "M521": "variable of the command line is not used",

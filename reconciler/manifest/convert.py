@@ -18,7 +18,7 @@ from reconciler.model.arrow import Field
 from reconciler.model.checks import NO_CHECKS, Checks
 from reconciler.model.coverage import IndexRefresh, parse_limit
 from reconciler.model.data import DataSpec, Migration
-from reconciler.model.desired import CatalogSpec, DesiredNamespace, DesiredTable, Management
+from reconciler.model.desired import NOT_OPTIONS, CatalogSpec, DesiredNamespace, DesiredTable, Management
 from reconciler.model.diagnostic import Source
 from reconciler.model.maintenance import Maintenance, tag_retention
 from reconciler.model.policy import DeclaredWaiver, Policy
@@ -57,7 +57,7 @@ def _frozen(mapping: Mapping[str, str] | None) -> Mapping[str, str]:
 
 def _catalog(document: Any, value: Any, source: Source) -> CatalogSpec:
     written = value["spec"]
-    options = {k: v for k, v in written.items() if k not in ("type", "management")}
+    options = {k: v for k, v in written.items() if k not in NOT_OPTIONS}
     management = Management()
     m = document.spec.management
     if m is not None:
@@ -73,9 +73,16 @@ def _catalog(document: Any, value: Any, source: Source) -> CatalogSpec:
             refresh,
             kept,
             InProcess(m.inProcess.maxRows, m.inProcess.maxBytes),
+            _frozen(m.expect),
         )
     return CatalogSpec(
-        document.metadata.name, document.spec.type, options, management, source, dict(written.get("management", {}))
+        document.metadata.name,
+        document.spec.type,
+        options,
+        management,
+        source,
+        dict(written.get("management", {})),
+        require_environment=bool(document.spec.requireEnvironment),
     )
 
 

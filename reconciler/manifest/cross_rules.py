@@ -8,6 +8,7 @@ from reconciler.core.globs import Finder
 from reconciler.core.uris import holds_userinfo
 from reconciler.manifest.address_rules import check_addresses
 from reconciler.manifest.backend_rules import check_backend
+from reconciler.manifest.environment_rules import check_expected
 from reconciler.manifest.location_rules import USERINFO, check_locations
 from reconciler.manifest.look_alikes import check_ids
 from reconciler.manifest.nearest import MOST, nearest
@@ -53,6 +54,8 @@ def check(registry: Registry, capabilities_of: CapabilitiesOf | None) -> None:
                 _owner(found, capabilities)
             check_backend(capabilities, [*namespaces.values(), *tables.values()])
     for name, entry in registry.catalogs.items():
+        if entry.spec.management.expect and capabilities_of is not None and name not in with_password:
+            check_expected(entry, known.get(name) or _asked(entry, capabilities_of))
         objects = (registry.namespaces.get(name, {}), registry.tables.get(name, {}))
         _ignored(entry, [e for store in objects for e in store.values()])
     check_options(registry.catalogs.values())

@@ -148,6 +148,8 @@ def catalog_document(catalog: CatalogSpec) -> Doc:
     spec: Doc = {"type": catalog.type, **catalog.options}
     if catalog.management_written:
         spec["management"] = dict(catalog.management_written)
+    if catalog.require_environment:
+        spec["requireEnvironment"] = True
     return {"apiVersion": API_VERSION, "kind": "Catalog", "metadata": {"name": catalog.name}, "spec": spec}
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from reconciler.manifest import files
 from reconciler.manifest.cross_rules import CapabilitiesOf, check
 from reconciler.manifest.document_loader import Loader
+from reconciler.manifest.environment_rules import check_environment
 from reconciler.manifest.limits import UNLIMITED, Limits
 from reconciler.manifest.links import bounds
 from reconciler.manifest.origins import Origins
@@ -86,7 +87,7 @@ def load(
         if base is not None:
             loader.take_catalogs(base, ", ".join(catalogs_from))
         loader.check_defaults()
-        loaded = _checked(loader, paths, capabilities_of, sql_problems)
+        loaded = _checked(loader, paths, environment, capabilities_of, sql_problems)
         if since is None:
             return loaded
         loader.resolver.room = MAX_EXPANSION
@@ -150,7 +151,11 @@ def _opened(names: Iterable[str], loader: Loader) -> list[File]:
 
 
 def _checked(
-    loader: Loader, paths: Sequence[str], capabilities_of: CapabilitiesOf | None, sql_problems: SqlProblems | None
+    loader: Loader,
+    paths: Sequence[str],
+    environment: str,
+    capabilities_of: CapabilitiesOf | None,
+    sql_problems: SqlProblems | None,
 ) -> Loaded:
     if not loader.documents and not has_errors(loader.diagnostics):
         shown = ", ".join(paths) or "no path"
@@ -164,6 +169,8 @@ def _checked(
             )
         )
     check(loader.registry, capabilities_of)
+    if not environment:
+        check_environment(loader.registry.catalogs.values(), environments_in(loader.overlays))
     if sql_problems is not None:
         check_sql_at_run(loader.registry, sql_problems)
     desired = loader.desired()

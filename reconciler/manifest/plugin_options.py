@@ -69,13 +69,18 @@ class PluginTypes:
 
 def document_schema(type_: str, options: Mapping[str, Any], late: frozenset[str]) -> dict[str, Any]:
     """A whole document, so that places are told as for every other. Keys in `late` are references: what they stand for
-    is not known yet. Every type takes `storage.*` and `management`."""
+    is not known yet. Every type takes `storage.*`, `management` and `requireEnvironment`."""
     published = schema("manifest")["$defs"]
     properties = {k: True if k in late else v for k, v in dict(options.get("properties", {})).items()}
     spec = {
         **with_storage(options),
         "type": "object",
-        "properties": {**properties, "type": {"const": type_}, "management": {"$ref": f"#/$defs/{_MANAGEMENT}"}},
+        "properties": {
+            **properties,
+            "type": {"const": type_},
+            "management": {"$ref": f"#/$defs/{_MANAGEMENT}"},
+            "requireEnvironment": published["requireEnvironment"],
+        },
         "additionalProperties": False,
     }
     definitions = {**options.get("$defs", {}), _MANAGEMENT: published["management"]}

@@ -42,6 +42,8 @@ class Capabilities:
     Empty where every namespace holds both."""
     chooses_location: bool = False
     """True where `spec.location` may name a place that holds nothing yet."""
+    told: tuple[str, ...] = ()
+    """What `management.expect` may name besides options: the catalog says it of itself (`Placed`)."""
 
     def ident_problem(self, kind: Kind, ident: Ident) -> str | None:
         """Depth and name rules: why this identifier cannot exist here, or None."""

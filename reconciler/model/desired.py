@@ -51,6 +51,12 @@ class Management:
     tag_retention: int | None = TAG_RETENTION
     """Seconds; None keeps the tags of apply for ever."""
     in_process: InProcess = field(default_factory=InProcess)
+    expect: Mapping[str, str] = field(default_factory=lambda: EMPTY)
+    """What the catalog must be before anything in it is read, by option or by what its service says; globs."""
+
+
+NOT_OPTIONS = ("type", "management", "requireEnvironment")
+"""Keys of a Catalog's spec that no backend is given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +64,15 @@ class CatalogSpec:
     name: str
     type: str
     options: Mapping[str, object]
-    """Spec keys other than `type` and `management`, flat, as written: `${env:}` and `${file:}` unresolved."""
+    """Spec keys other than `NOT_OPTIONS`, flat, as written: `${env:}` and `${file:}` unresolved."""
     management: Management
     source: Source
     management_written: Mapping[str, object] = field(default_factory=dict)
     places: Mapping[tuple[str, int], Source] = field(default_factory=dict, compare=False)
     """Where references stand, by the option and the offset in its text: they are resolved when nobody has the manifests
     at hand any more."""
+    require_environment: bool = False
+    """No run without `--env`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import NamedTuple
 
 from reconciler.model.change import Change
 from reconciler.model.data import SourceState
@@ -117,6 +118,15 @@ class Unsupported:
     reason: str
 
 
+class Elsewhere(NamedTuple):
+    """A declared table that is in another place than the one that the manifests say."""
+
+    ident: Ident
+    place: str
+    owner: str
+    """By its mark."""
+
+
 @dataclass(frozen=True, slots=True)
 class RootSeen:
     """What a scan says of the place of the whole catalog."""
@@ -125,6 +135,8 @@ class RootSeen:
     """Where nothing exists yet: the first write makes the catalog there."""
     skipped: int = 0
     """So many folders in it are no table's: of other tools, or not named as tables are."""
+    elsewhere: tuple[Elsewhere, ...] = ()
+    """Where nothing exists yet: declared tables that were found in folders beside it."""
 
 
 Seen = Observation | Gap | Occupied | Unsupported | RootSeen
