@@ -185,10 +185,10 @@ def _tables_elsewhere(desired: Desired, snapshots: Mapping[str, Snapshot], at: S
             if owner == spec.management.owner:
                 ours.setdefault(at.redactor.text(place), []).append(dotted(ident))
         for place, tables in ours.items():
-            more = f" and {len(tables) - 1} more" if len(tables) > 1 else ""
-            message = f"nothing exists at {snapshot.root.new} yet, while our {tables[0]}{more} exists at {place}"
+            more = f" (and {len(tables) - 1} more)" if len(tables) > 1 else ""
+            message = f"nothing exists at {snapshot.root.new} yet, and our table {tables[0]}{more} exists at {place}"
             source = desired.place(name, ("spec", "path")) or spec.source
-            yield Diagnostic(source, "M444", "warning", message, "is this the path that you mean?")
+            yield Diagnostic(source, "M444", "warning", message, "is spec.path the path that you mean?")
 
 
 def planned(

@@ -107,8 +107,17 @@ def plug_in(folder: Path, which: str) -> Mapping[str, str]:
     return {}
 
 
+def a_lake(folder: Path, which: str) -> Mapping[str, str]:
+    """With the table that the example declares."""
+    lake, images = (folder / name for name in ("lake.yaml", "images.yaml"))
+    (folder / "all.yaml").write_text(lake.read_text().replace("prdo", "prod") + "---\n" + images.read_text())
+    assert reconciler(folder, "apply", "all.yaml", "--yes").code == 0
+    return {}
+
+
 PREPARED: Mapping[str, Callable[[Path, str], Mapping[str, str]]] = {
     "M440": plug_in,
+    "M444": a_lake,
     "M530": no_git,
     "M531": outside,
     "M532": inside,
@@ -163,4 +172,4 @@ def test_a_command_prints_what_is_shown(entry: Explanation, which: str, tmp_path
 
 
 def test_the_codes_that_no_manifest_can_show() -> None:
-    assert {e.code for e in SHOWN} == {"M101", "M117", "M440", "M441", "M521", *(f"M53{n}" for n in range(5))}
+    assert {e.code for e in SHOWN} == {"M101", "M117", "M440", "M441", "M443", "M444", "M521", *(f"M53{n}" for n in range(5))}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from reconciler.catalog.directory_inventory import FOLDER
 from reconciler.catalog.storage import open_storage
 from reconciler.model.errors import CatalogError
 from reconciler.model.ident import Ident, Kind
@@ -25,11 +26,14 @@ def elsewhere(path: str, storage: Mapping[str, str], declared: Iterable[Ident], 
         return ()
     idents = sorted(declared)[:MOST_TABLES]
     try:
-        folders = open_storage(above or slash or ".", storage).list().folders if idents else ()
+        beside = open_storage(above or slash or ".", storage)
+        folders = {*beside.list().folders} - {name} if idents else set()
+        similar = difflib.get_close_matches(name, folders, MOST_FOLDERS, 0.0)
+        roots = [folder for folder in similar if beside.is_folder(f"{folder}/{FOLDER}")]
     except CatalogError:
         return ()
     found: list[Elsewhere] = []
-    for folder in difflib.get_close_matches(name, {*folders} - {name}, MOST_FOLDERS, 0.0):
+    for folder in roots:  # Only where we have written.
         place = f"{above}{slash}{folder}"
         try:
             seen = list(read(place, [("Table", ident) for ident in idents], Scope(detail=frozenset(idents))))

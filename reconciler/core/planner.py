@@ -31,8 +31,9 @@ from reconciler.model.diagnostic import Diagnostic
 from reconciler.model.errors import ReadError
 from reconciler.model.ident import Ident, ObjectKey, dotted, parent
 from reconciler.model.observed import Present, Scope, Snapshot, Unreadable
-from reconciler.model.plan import CatalogSummary, Json, Plan, Step, Summary
+from reconciler.model.plan import CatalogSummary, Json, Plan, Step
 from reconciler.model.plan_json import plan_to_json
+from reconciler.model.plan_rules import summarize
 from reconciler.model.state import DatasetState, TableState
 
 __all__ = ["InternalError", "PlanError", "PlanOptions", "make_plan", "scope_of"]
@@ -156,26 +157,6 @@ def with_id(plan: Plan) -> Plan:
     value = plan_to_json(plan)
     del value["plan_id"]
     return replace(plan, plan_id="sha256:" + hashlib.sha256(canonical(value).encode()).hexdigest())
-
-
-def summarize(steps: tuple[Step, ...]) -> Summary:
-    """Each object counts once under create, update or delete, by its allowed steps."""
-    kinds: dict[ObjectKey, str] = {}
-    blocked: set[ObjectKey] = set()
-    unsupported: set[ObjectKey] = set()
-    for s in steps:
-        if s.verdict == "blocked":
-            blocked.add(s.key)
-        elif s.verdict == "unsupported":
-            unsupported.add(s.key)
-        elif s.deletes:
-            kinds[s.key] = "delete"
-        elif s.action in ("create_namespace", "declare_table", "create_dataset", "migrate_table"):
-            kinds[s.key] = "create"
-        else:
-            kinds.setdefault(s.key, "update")
-    counts = {kind: sum(1 for k in kinds.values() if k == kind) for kind in ("create", "update", "delete")}
-    return Summary(**counts, blocked=len(blocked), unsupported=len(unsupported))
 
 
 def _catalog(spec: CatalogSpec, snapshot: Snapshot, plan: CatalogPlan, capabilities: Capabilities) -> CatalogSummary:

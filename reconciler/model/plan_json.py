@@ -38,7 +38,7 @@ from reconciler.model.plan import (
     Step,
     Summary,
 )
-from reconciler.model.plan_order import problem_of_order
+from reconciler.model.plan_rules import problem_of
 from reconciler.model.spark import RUNNERS, Runner
 from reconciler.model.state import Column, Index, Marks
 from reconciler.model.values import KeptColumn
@@ -102,7 +102,7 @@ def plan_from_json(value: object) -> Plan:
         )
     except (KeyError, TypeError, ValueError, AttributeError) as e:
         raise PlanFormatError(f"the plan is malformed: {type(e).__name__} {e}") from e
-    problem = problem_of_order(plan.steps)
+    problem = problem_of(plan)
     if problem is not None:
         raise PlanFormatError(f"the plan is malformed: {problem}; make a new plan")
     return plan
@@ -150,10 +150,13 @@ def _source_from(value: Mapping[str, Any] | None) -> Source | None:
 
 def _step_from(value: Mapping[str, Any]) -> Step:
     ident = tuple(value["object"]["id"])
+    change = change_from_json(value["action"], value["object"]["kind"], ident, value["after"])
+    if value["plane"] != ("data" if isinstance(change, c.DATA_PLANE) else "control"):
+        raise ValueError(f"plane of {value['action']}: {value['plane']!r}")
     return Step(
         value["id"],
         value["catalog"],
-        change_from_json(value["action"], value["object"]["kind"], ident, value["after"]),
+        change,
         value["risk"],
         value["reason"],
         value["verdict"],

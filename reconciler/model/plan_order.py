@@ -4,17 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from reconciler.model.change import CreateNamespace, DeclareTable, RenameNamespace, RenameTable
-from reconciler.model.ident import Ident, dotted
-from reconciler.model.plan import Step
+from reconciler.model.change import CreateNamespace, DeclareTable, DropNamespace, RenameNamespace, RenameTable
+from reconciler.model.ident import Ident, ObjectKey, dotted
+from reconciler.model.plan import Expect, Step
 
 _FILLS = (CreateNamespace, DeclareTable, RenameNamespace, RenameTable)
 
 
 def problem_of_order(steps: Sequence[Step]) -> str | None:
     """Ids are unique. A step needs only steps above it, so that none is missing and none waits for itself. Deletes come
-    last, parents are made before and dropped after what is in them."""
-    return next(_problems(steps), None)
+    last, parents are made before and dropped after what is in them. Each step on an object starts from what the one
+    before has left of it."""
+    return next(_problems(steps), None) or next(_broken_chains(steps), None)
+
+
+def _broken_chains(steps: Sequence[Step]) -> Iterator[str]:
+    """Of the steps that will run."""
+    left: dict[ObjectKey, tuple[Step, Expect]] = {}
+    for step in steps:
+        if step.verdict != "allowed":
+            continue
+        change, key = step.change, step.key
+        keys = {key: step.expect}
+        if isinstance(change, (RenameTable, RenameNamespace)):
+            keys[ObjectKey(step.catalog, change.source, change.kind)] = step.yields
+        for of, start in keys.items():
+            if of in left and not _one(left[of][1], start):
+                yield f"step {step.id} does not start from what {left[of][0].id} leaves of {of}"
+        left |= dict.fromkeys(keys, (step, Expect("absent")))
+        left[key] = (step, step.yields)
+
+
+def _one(left: Expect, start: Expect) -> bool:
+    return left.state == start.state and left.fingerprint == start.fingerprint
 
 
 def _problems(steps: Sequence[Step]) -> Iterator[str]:
@@ -39,7 +61,8 @@ def _problems(steps: Sequence[Step]) -> Iterator[str]:
         deleting = step if step.deletes else deleting
         parents = [(step.catalog, ident[:length]) for length in range(1, len(ident))]
         if step.deletes:
-            dropped[step.catalog, ident] = step
+            if isinstance(step.change, DropNamespace):
+                dropped[step.catalog, ident] = step
             late = next((dropped[p] for p in parents if p in dropped), None)
         else:
             late = filled.get((step.catalog, ident)) if isinstance(step.change, CreateNamespace) else None

@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass
 from typing import get_args
 
 from reconciler import __version__
-from reconciler.core.planner import summarize
 from reconciler.model.plan import Plan, Step
+from reconciler.model.plan_rules import summarize
 from reconciler.model.report import Report, Status
 from reconciler.model.run import OUTCOMES, RUNNING, Run
 from reconciler.render.safe_text import printable

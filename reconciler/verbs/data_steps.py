@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from reconciler import app
-from reconciler.core.planner import summarize, with_id
+from reconciler.core.planner import with_id
 from reconciler.model.change import CreateIndex, RewriteColumns
 from reconciler.model.diagnostic import Diagnostic
 from reconciler.model.plan import PARENT_BLOCKED, Plan, Step
+from reconciler.model.plan_rules import summarize
 
 if TYPE_CHECKING:
     from reconciler.session import Session

@@ -11,7 +11,6 @@ from reconciler.catalog.lance_tags import count_tags
 from reconciler.core.globs import matcher
 from reconciler.core.live_counts import live_counts
 from reconciler.core.ownership import entry_owner
-from reconciler.core.planner import summarize
 from reconciler.model.capabilities import Capabilities
 from reconciler.model.desired import CatalogSpec
 from reconciler.model.diagnostic import Diagnostic, has_errors
@@ -19,6 +18,7 @@ from reconciler.model.errors import CatalogError
 from reconciler.model.ident import Ident, Kind, ObjectKey
 from reconciler.model.observed import Present, Snapshot
 from reconciler.model.plan import Plan, Step
+from reconciler.model.plan_rules import summarize
 from reconciler.model.report import Difference
 from reconciler.model.run_context import AppliedBy, load_applied_by
 from reconciler.model.state import DatasetState, Index, NamespaceState, TableState

@@ -18,14 +18,17 @@ Steps = list[dict[str, Any]]
 
 @pytest.fixture(scope="module")
 def planned(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
-    """A plan that makes a namespace with a table, and drops two namespaces, one inside of the other."""
+    """A plan that makes a namespace with a table, changes two tables, and drops two namespaces, one in the other."""
     folder = tmp_path_factory.mktemp("planned")
-    write(folder, catalog(), namespace("old"), namespace("old", "inner"))
+    both = "[{name: id, type: int64}, {name: n, type: int8}]"
+    write(folder, catalog(), namespace("old"), namespace("old", "inner"), table("kept"), table("loses", schema=both))
     assert reconciler(folder, "apply", "m.yaml", "--yes").code == 0
     absent = "{state: absent}"
     write(
         folder, catalog(), namespace("old", spec=absent), namespace("old", "inner", spec=absent),
         namespace("new"), table("new", "t"), namespace("other"),
+        table("kept", schema="[{name: id, type: int64}, {name: n, type: int8}]", spec="properties: {a: b}"),
+        table("loses", spec="allow: [drop_column]"),
     )  # fmt: skip
     assert reconciler(folder, "plan", "m.yaml", "-o", "good.json").code == 0
     return folder, json.loads((folder / "good.json").read_text())
@@ -61,11 +64,34 @@ FORGERIES: dict[str, tuple[Callable[[Steps], object], str]] = {
     "parent dropped first": (
         lambda s: swap(s, of(s, "drop_namespace", "inner"), of(s, "drop_namespace", "old")), "comes after",
     ),
+    "data before its table": (
+        lambda s: swap(s, of(s, "declare_table", "t"), of(s, "create_dataset", "t")), "does not start from what",
+    ),
+    "columns before properties": (
+        lambda s: swap(s, of(s, "update_table", "kept"), of(s, "add_columns", "kept")), "does not start from what",
+    ),
+    "no first step": (lambda s: s.remove(of(s, "update_table", "kept")), ", which is no step of it"),
+    "a drop that is safe": (
+        lambda s: of(s, "drop_columns", "loses").update(risk="safe"), "and is destructive at the least",
+    ),
+    "a drop of a namespace that is safe": (
+        lambda s: of(s, "drop_namespace", "old").update(risk="metadata"), "and is destructive at the least",
+    ),
+    "no such verdict": (lambda s: s[0].update(verdict="maybe"), "which is none"),
+    "no such risk": (lambda s: s[0].update(risk="none"), "which is none"),
+    "blocked by nothing": (lambda s: s[-1].update(verdict="blocked"), "nothing says by what"),
+    "allowed and blocked": (lambda s: s[-1].update(blocked_by="adopt"), "is allowed, and blocked by adopt"),
+    "a need of what will not run": (
+        lambda s: of(s, "create_namespace", "new").update(verdict="blocked", blocked_by="adopt"), "which will not run",
+    ),
+    "another plane": (lambda s: s[0].update(plane="data"), "plane of "),
+    "another catalog": (lambda s: s[-1].update(catalog="sea"), "which it does not describe"),
+    "a step that is not counted": (lambda s: s.remove(of(s, "create_namespace", "other")), "counts other steps"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", FORGERIES)
-def test_a_forged_order_is_refused(planned: tuple[Path, dict[str, Any]], name: str) -> None:
+def test_a_forged_plan_is_refused(planned: tuple[Path, dict[str, Any]], name: str) -> None:
     folder, plan = planned
     change, problem = FORGERIES[name]
     plan = {**plan, "steps": forged(plan["steps"], change)}

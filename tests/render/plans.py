@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-from reconciler.core.planner import summarize, with_id
+from reconciler.core.planner import with_id
 from reconciler.model.arrow import Field, parse_type
 from reconciler.model.change import (
     AddColumns,
@@ -24,6 +24,7 @@ from reconciler.model.finding import Finding, Waiver
 from reconciler.model.ident import ObjectKey
 from reconciler.model.plan import CatalogSummary, Expect, Json, Plan, Risk, Step, Verdict
 from reconciler.model.plan_json import change_to_json, plan_from_json
+from reconciler.model.plan_rules import summarize
 from reconciler.model.state import Marks
 
 CASES = Path(__file__).parent.parent / "golden" / "cases"
