@@ -172,4 +172,13 @@ def test_a_command_prints_what_is_shown(entry: Explanation, which: str, tmp_path
 
 
 def test_the_codes_that_no_manifest_can_show() -> None:
-    assert {e.code for e in SHOWN} == {"M101", "M117", "M440", "M441", "M443", "M444", "M521", *(f"M53{n}" for n in range(5))}
+    assert {e.code for e in SHOWN} == {
+        "M101",
+        "M117",
+        "M440",
+        "M441",
+        "M443",
+        "M444",
+        "M521",
+        *(f"M53{n}" for n in range(5)),
+    }
