@@ -155,7 +155,7 @@ def test_a_role_with_nothing_but_its_name(account: Account, sts: Proxy, environm
 def test_a_role_is_taken_on_again_before_it_ends(account: Account, sts: Proxy) -> None:
     clock = [datetime.now(UTC)]
     keys = {"access_key_id": "AKIASOURCE", "secret_access_key": "s", "region": "us-east-1"}
-    client, _ = make_client(bare(account, assume_role_arn=ROLE, **keys), 4, lambda: clock[0])
+    client, *_ = make_client(bare(account, assume_role_arn=ROLE, **keys), 4, lambda: clock[0])
     for minutes in (0, 30, 10):  # a role lasts an hour, the last fifteen minutes of it are not used
         clock[0] += timedelta(minutes=minutes)
         client.get_databases()
@@ -175,7 +175,7 @@ def test_a_short_role_is_not_taken_on_for_every_call(account: Account, sts: Prox
     clock = [start]
     keys = {"access_key_id": "AKIASOURCE", "secret_access_key": "s", "region": "us-east-1"}
     options = bare(account, assume_role_arn=ROLE, assume_role_timeout_sec=str(life), **keys)
-    client, _ = make_client(options, 4, lambda: clock[0])
+    client, *_ = make_client(options, 4, lambda: clock[0])
     for second in (0, 1, 5, 10, kept):
         clock[0] = start + timedelta(seconds=second)
         client.get_databases()
