@@ -43,6 +43,10 @@ class Block:
     """What could not be read, when that is the reason."""
 
 
+_WHERE: Mapping[Runner, str] = {"local": "it runs in process, without Spark", "spark": "it runs on Spark"}
+"""Of the steps that may run on either."""
+
+
 @dataclass(slots=True)
 class Draft:
     change: c.Change
@@ -125,7 +129,7 @@ class Drafter:
         `also`: further allow words without which the step would not be as it is."""
         remark = self.context.capabilities.remark(change)
         runner = self.context.runner(change, self.now)
-        where = "it runs in process, without Spark" if runner == "local" else None
+        where = _WHERE[runner] if runner is not None and isinstance(change, c.COLUMN_TASKS) else None
         kept = self._kept(change)
         purpose = "; ".join(filter(None, (reason, remark, where, *map(str, kept))))
         verdict, word, why = self._judge(change, allow_word)

@@ -67,6 +67,9 @@ def test_columns_of_a_small_table_are_written_in_process(tmp_path: Path) -> None
     declare(tmp_path)
     shown = reconciler(tmp_path, "plan", "m.yaml")
     assert shown.out.count("it runs in process, without Spark") == 2
+    on_spark = reconciler(tmp_path, "plan", "m.yaml", "--runner", "spark").out
+    assert on_spark.count("it runs on Spark") == 2
+    assert "in process" not in on_spark
     run = reconciler(tmp_path, "apply", "m.yaml", "--yes")
     assert run.code == 0, run.out + run.err
     found = lance.dataset(uri).to_table().to_pylist()
