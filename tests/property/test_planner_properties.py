@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from prop_cases import GAPS, THEM, US, Case, cases, desired, place_in
 from prop_run import allowed, apply_all, catalog_of, dump, held_back, may_change, plan_on, state_of
@@ -35,14 +35,14 @@ from reconciler.model.change import (
     RenameTable,
 )
 from reconciler.model.codec import canonical
-from reconciler.model.desired import DEFAULT_OWNER, DesiredTable, Management
+from reconciler.model.desired import DEFAULT_OWNER, DesiredNamespace, DesiredTable, Management
 from reconciler.model.diagnostic import Source
 from reconciler.model.errors import Code
 from reconciler.model.ident import Ident, is_below
 from reconciler.model.observed import Detached, Gap, Present, Snapshot, Unreadable
 from reconciler.model.plan import INCOMPLETE, TWO_APPLIES, Plan, Step
 from reconciler.model.plan_json import plan_from_json, plan_to_json
-from reconciler.model.state import DatasetState, Index, NamespaceState, TableState
+from reconciler.model.state import DatasetState, Index, Marks, NamespaceState, TableState
 
 HERE, ID = Source("here.yaml"), (Field("id", parse_type("int64")),)
 
@@ -65,6 +65,21 @@ def test_a_plan_or_a_plan_error_and_nothing_else(case: Case) -> None:
     except PlanError as error:
         problems = error.diagnostics
     assert problems is None or all(d.hint and d.source.file for d in problems)
+
+
+SPACE = Present(NamespaceState(marks=Marks(US)))
+NAME_OF_A_NAMESPACE_THAT_MOVES = Case(
+    desired(
+        Management(US),
+        {
+            ("a",): DesiredNamespace("lake", ("a",), HERE),
+            ("b",): DesiredNamespace("lake", ("b",), HERE, renamed_from=("a", "x")),
+        },
+        {("a", "x"): DesiredTable("lake", ("a", "x"), HERE, fields=ID)},
+    ),
+    Snapshot({("a",): SPACE, ("a", "x"): SPACE}, {}),
+)
+"""A table takes the name that a namespace gives up."""
 
 
 @given(cases())
@@ -137,6 +152,8 @@ def test_only_what_we_own_and_nobody_protects_is_deleted(case: Case) -> None:
 
 
 @given(cases(), st.randoms(use_true_random=False))
+@example(NAME_OF_A_NAMESPACE_THAT_MOVES, random.Random(1))
+@example(NAME_OF_A_NAMESPACE_THAT_MOVES, random.Random(2))
 def test_any_order_that_the_needs_allow_is_legal(case: Case, luck: random.Random) -> None:
     """[4] Every prefix too: the world refuses a create without its parent and a drop of what is not empty. The steps
     of one object run in the order of the plan."""
