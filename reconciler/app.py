@@ -221,7 +221,7 @@ def planned(
             clean=at.redactor.content,
         )
         first = make_plan(public, snapshots, capabilities, options)
-        read = with_values(first, snapshots, at)
+        read = with_values(desired, first, snapshots, at)
         return first if read is None else make_plan(public, read, capabilities, options)
     except PlanError as error:
         raise Failure("there is no plan for these manifests", error.diagnostics) from error

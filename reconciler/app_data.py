@@ -74,18 +74,24 @@ def with_origins(
     return {name: replace(s, origins=by_catalog.get(name, {})) for name, s in snapshots.items()}
 
 
-def with_values(plan: Plan, snapshots: Mapping[str, Snapshot], at: Session) -> dict[str, Snapshot] | None:
+def with_values(
+    desired: Desired, plan: Plan, snapshots: Mapping[str, Snapshot], at: Session
+) -> dict[str, Snapshot] | None:
     """With what the values say about the steps that depend on them, and with the earlier values of columns that steps
-    create; None when there is nothing of either."""
+    create; None when there is nothing of either. A catalog that was read elsewhere (a fleet's executors) is opened."""
     from reconciler.core.kept_columns import new_columns
     from reconciler.core.value_checks import value_checks
 
     read = dict(snapshots)
-    if asked := value_checks(plan.steps, snapshots):
+    asked, created = value_checks(plan.steps, snapshots), new_columns(plan.steps, snapshots)
+    unopened = _opened({key.catalog for key in (*asked, *created)}, desired, at)
+    asked = {key: checks for key, checks in asked.items() if key.catalog not in unopened}
+    created = {key: columns for key, columns in created.items() if key.catalog not in unopened}
+    if asked:
         from reconciler.pipeline.value_check import with_findings
 
         read = with_findings(asked, read, at.catalogs, at.redactor.text)
-    if created := new_columns(plan.steps, snapshots):
+    if created:
         from reconciler.pipeline.kept_columns import with_kept
 
         read = with_kept(created, read, at.catalogs, at.redactor.text)

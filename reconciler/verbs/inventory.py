@@ -89,6 +89,8 @@ def _task(desired: Desired, name: str, at: Session) -> CatalogTask:
     from reconciler.pipeline.fleet_task import CatalogTask
 
     spec = desired.catalogs[name]
+    if spec.management.expect:
+        at.connect(spec)  # Executors do not look whether it is the catalog that is meant.
     options, hidden = at.resolved(spec)
     namespaces, management = scope_of(desired, name).namespaces, spec.management
     local = [options[key] for key in _ROOTS if options.get(key) and "://" not in options[key]]

@@ -49,6 +49,14 @@ def test_another_option_ends_the_run(tmp_path: Path, arguments: tuple[str, ...])
     assert reconciler(tmp_path, "plan", "m.yaml", env={"ROOT": "./prod"}).code == 0
 
 
+@pytest.mark.slow
+def test_a_fleet_is_not_read_in_another_place(tmp_path: Path) -> None:
+    write(tmp_path, dir_catalog("${env:ROOT}", {"path": "./prod"}), table("t"))
+    run = reconciler(tmp_path, "pipeline", "inventory", "m.yaml", "--history", "h.lance", env={"ROOT": "./dev"})
+    refused(run, "M443", "`path` is ./dev")
+    assert not (tmp_path / "h.lance").exists()
+
+
 def test_a_saved_plan_is_applied_where_it_was_made_for(tmp_path: Path) -> None:
     write(tmp_path, dir_catalog("${env:ROOT}", {"path": "./prod"}), table("t"))
     assert reconciler(tmp_path, "plan", "m.yaml", "-o", "p.json", env={"ROOT": "./prod"}).code == 0
