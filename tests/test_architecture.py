@@ -45,6 +45,7 @@ LAYERS: dict[str, frozenset[str]] = {
             "catalog.lance_data",
             "catalog.lance_dataset",
             "catalog.lance_errors",
+            "catalog.lance_files",
             "catalog.lance_remains",
             "catalog.lance_tags",
             "catalog.lance_rows",

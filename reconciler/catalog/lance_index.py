@@ -9,18 +9,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import uuid
 from collections.abc import Container, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from reconciler.catalog.locations import lance_uri
+from reconciler.catalog.lance_files import check_folder, check_rows
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.state import VECTOR_INDEXES, BuildRecord, Index, Param
-from reconciler.regular_files import NotRegular
 
 INDEXES_KEY = "reconciler.indexes"
 PARTITIONS = "num_partitions"
@@ -45,8 +42,6 @@ _TYPES = {"btree", "bitmap", "label_list", "inverted", "ngram", "zonemap", "bloo
 _DESCRIBED = {"labellist": "label_list", "fts": "inverted"}
 _RENAMED = {"max_connections": "m", "construction_ef": "ef_construction"}
 _GROUPS = ("compression", "hnsw")
-_MAGIC = b"LANC"
-_LANCE_FILES = (".idx", ".lance")
 _NOT_PARAMS = frozenset({"type", "runtime_hints", "metric_type"})
 
 
@@ -124,7 +119,7 @@ def partitions_of(dataset: Any, name: str, segments: Iterable[str] = ()) -> int 
     every centroid: half a second for 2,000 of them, where the model takes five milliseconds."""
     try:
         for segment in segments:
-            _check_files(dataset, f"_indices/{segment}", footer=True)
+            check_folder(dataset.uri, f"_indices/{segment}")
         try:
             model = dataset.get_ivf_model(name)
         except RuntimeError:  # pylance 14 does not find the model of an index on a nested column.
@@ -138,34 +133,13 @@ def partitions_of(dataset: Any, name: str, segments: Iterable[str] = ()) -> int 
     return None if centroids is None else len(centroids)
 
 
-def _check_files(dataset: Any, folder: str, footer: bool = False) -> None:
-    """Of a dataset on a local disk: what lance is about to read are regular files, and with `footer` they end as its
-    files do. It would wait for ever for the writer of a pipe, and search a file of another kind to its end. Raises
-    OSError."""
-    where = lance_uri(dataset.uri)
-    if "://" in where:
-        return
-    with suppress(FileNotFoundError), os.scandir(f"{where}/{folder}") as entries:
-        for entry in entries:
-            if not entry.is_file() and os.path.lexists(entry.path):
-                raise NotRegular(entry.path, "it is not a regular file")
-            if footer and entry.name.endswith(_LANCE_FILES) and not _ends_as_lance(entry.path):
-                raise NotRegular(entry.path, "it is not a file of Lance")
-
-
-def _ends_as_lance(path: str) -> bool:
-    with open(path, "rb") as file:
-        file.seek(max(0, os.fstat(file.fileno()).st_size - len(_MAGIC)))
-        return file.read() == _MAGIC
-
-
 def _untrained(dataset: Any, index: Index) -> str | None:
     """Why Lance leaves the index empty: product quantization takes a vector for each of its codes (2 to the power of
     `num_bits`), the others take one. Nulls, vectors that are not a number and, with cosine, zeros do not count; the
     scan ends as soon as there are enough."""
     bits = index.params.get("num_bits", 8) if index.type in ("ivf_pq", "ivf_hnsw_pq") else 0
     needed = 2 ** int(bits)
-    _check_files(dataset, "data")
+    check_rows(dataset.uri)
     try:
         vectors, others = _count_vectors(dataset, index.column, index.params.get("metric"), needed)
     except Exception:  # A name that SQL cannot spell: not known, so building it is tried.

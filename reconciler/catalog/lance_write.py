@@ -21,6 +21,7 @@ from reconciler.catalog.fence import may_write
 from reconciler.catalog.lance_data import renewed_record
 from reconciler.catalog.lance_dataset import FILE_VERSION, Datasets, begun_by, dump_keys
 from reconciler.catalog.lance_errors import translated
+from reconciler.catalog.lance_files import check_rows
 from reconciler.catalog.lance_index import (
     INDEXES_KEY,
     Recorded,
@@ -120,6 +121,8 @@ def apply_to_dataset(datasets: Datasets, uri: str, change: DatasetChange, contex
         _no_tag_for_nothing(dataset, context.tag),
         translated(f"{_named(change)} of {uri}", write=True),
     ):
+        if isinstance(change, AlterColumns | CreateIndex | ReplaceIndex | RefreshIndex):
+            check_rows(uri)
         columns = isinstance(change, AlterColumns | DropColumns)
         known = {i.name for i in dataset.describe_indices()} if columns else set()
         keep_version(dataset, context.tag)

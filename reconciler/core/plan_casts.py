@@ -22,7 +22,8 @@ from reconciler.model.arrow import ArrowType, Field
 from reconciler.model.change import AlterColumns, ColumnAlteration, RewriteColumns
 from reconciler.model.codec import field_json
 from reconciler.model.desired import DesiredTable
-from reconciler.model.plan import VALUES, Json, Risk
+from reconciler.model.errors import Code, ReadError
+from reconciler.model.plan import UNREADABLE, VALUES, Json, Risk
 from reconciler.model.state import Index
 from reconciler.model.values import ValueCheck, ValueFinding
 
@@ -126,12 +127,16 @@ class Casts:
         lost: Sequence[Index],
         checks: Sequence[ValueCheck],
     ) -> None:
-        """Values that do not fit, and an index that would be lost for good, hold the step back; neither is asked for
-        before the step could run."""
+        """Values that cannot be read or do not fit, and an index that would be lost for good, hold the step back. None
+        is asked for before the step could run."""
         d = self.d
         declared = self._declared()
         foreign = [i.name for i in lost if i.name not in declared or _is_another(declared[i.name], i)]
         if d.block is None and d.may(change, word):
+            if unread := next((f.unread for c in checks if (f := self._finding(c)) is not None and f.unread), None):
+                error = ReadError(Code.INVALID_TABLE_STATE, unread)
+                d.refuse(change, risk, Block(UNREADABLE, f"{unread}; {reason}", error=error), before)
+                return
             if problem := self._misfits(checks):
                 d.refuse(change, risk, Block(VALUES, f"{problem}; {reason}"), before)
                 return

@@ -27,6 +27,8 @@ class ValueFinding:
     misfits: int = 0
     examples: tuple[str, ...] = ()
     """A few of them, ready to be shown."""
+    unread: str | None = None
+    """Why the values cannot be read at all: then no step that reads them can."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from reconciler.catalog.arrow_convert import from_arrow_schema, to_arrow_field
 from reconciler.catalog.base import DataPlace, WriteContext, Written
 from reconciler.catalog.lance_cast import need_only, temporary_names
 from reconciler.catalog.lance_errors import to_catalog_error, translated
+from reconciler.catalog.lance_files import check_rows
 from reconciler.catalog.schema_protos import extended, replaced
 from reconciler.core.fields import plain
 from reconciler.model.arrow import Field
@@ -66,6 +67,7 @@ def evolve(
     dataset = opened(place)
     if _recipe(dataset, change) is None:
         return Written(dataset.version, dataset.version, False)
+    check_rows(place.uri)
     with claimed(place, context, Clock(stopped=running.stopped)) as held:
         return _evolved(running, change, held, context)
 

@@ -13,6 +13,7 @@ from reconciler.catalog.base import DataPlace, WriteContext
 from reconciler.catalog.fence import Asked, fenced
 from reconciler.catalog.lance_dataset import Datasets
 from reconciler.catalog.lance_errors import translated
+from reconciler.catalog.lance_files import check_rows
 from reconciler.catalog.lance_remains import dataset_inside
 from reconciler.catalog.lance_write import carry_over_builds, record_builds
 from reconciler.catalog.storage import open_storage
@@ -98,6 +99,7 @@ def _assessed(subject: Subject) -> Assessed | str:
         return str(found["error"])
     left = claims.is_left(found["claim"])
     try:
+        check_rows(subject.place.uri)
         expired = _expired(subject)
     except CatalogError as error:
         return error.message

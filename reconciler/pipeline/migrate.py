@@ -24,6 +24,7 @@ from reconciler.catalog.lance_data import (
 )
 from reconciler.catalog.lance_dataset import dump_keys, state_of
 from reconciler.catalog.lance_errors import translated
+from reconciler.catalog.lance_files import check_rows
 from reconciler.catalog.lance_remains import COPYING, Copying, copying, has_versions, is_shown, shown_as
 from reconciler.catalog.lance_rows import row_state
 from reconciler.catalog.storage import Storage, open_storage
@@ -116,6 +117,7 @@ def _still_there(change: MigrateTable, origin: DataPlace, begun: Copying) -> Any
 
 def _need_as_planned(change: MigrateTable, origin: DataPlace, dataset: Any) -> None:
     told = f"{change.from_catalog} {dotted(change.from_ident)}"
+    check_rows(origin.uri)
     with translated(f"read the dataset {origin.uri}"):
         claimed, bases = CLAIM_KEY in dataset.metadata, dataset.base_paths()
     if claimed:

@@ -15,6 +15,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
+from reconciler.catalog.lance_dataset import check_versions
+from reconciler.catalog.lance_files import check_rows
 from reconciler.catalog.storage_objects import connect
 from reconciler.model.data import FILE_FORMATS
 from reconciler.model.errors import CatalogError
@@ -150,6 +152,11 @@ def _dataset(source: Source, storage_options: Mapping[str, str], version: int | 
     if isinstance(version, str) and version.isdecimal():
         version = int(version)
     uri = source["path"]
+    try:
+        check_versions(uri)
+        check_rows(uri)
+    except CatalogError as error:
+        raise SourceError(error.message) from error
     try:
         return lance.dataset(uri, version=version, storage_options=dict(storage_options) or None)
     except (ValueError, OSError, RuntimeError) as error:

@@ -17,6 +17,7 @@ import pyarrow as pa
 from reconciler.catalog.arrow_convert import from_arrow_schema, to_arrow_type
 from reconciler.catalog.base import Catalog, DataPlace
 from reconciler.catalog.lance_cast import cast_sql
+from reconciler.catalog.lance_files import check_rows
 from reconciler.core.casts import classify
 from reconciler.core.fields import Fields, find
 from reconciler.core.value_checks import Checks
@@ -65,16 +66,22 @@ def with_findings(
     for key, findings in seen:
         for check, finding in findings.items():
             shown = tuple(clean(example) for example in finding.examples)
-            values[key.catalog][key.ident, check] = replace(finding, examples=shown)
+            unread = clean(finding.unread) if finding.unread is not None else None
+            values[key.catalog][key.ident, check] = replace(finding, examples=shown, unread=unread)
     return {name: replace(s, values=values[name]) for name, s in snapshots.items()}
 
 
 def look_at_values(place: DataPlace, checks: Mapping[ValueCheck, str]) -> dict[ValueCheck, ValueFinding]:
-    """`checks` with the path of each column as it is now. What cannot be read or judged is left out."""
+    """`checks` with the path of each column as it is now. What cannot be judged is left out, and so is what lance
+    cannot read: the step will say so. It would not come to that where lance waits for a file."""
     try:
         dataset = opened(place)
     except CatalogError:
         return {}
+    try:
+        check_rows(place.uri)
+    except CatalogError as error:
+        return dict.fromkeys(checks, ValueFinding(0, False, unread=error.message))
     found = {}
     for check, path in checks.items():
         try:

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from reconciler.catalog.base import DataPlace
+from reconciler.catalog.lance_files import check_rows
 from reconciler.core.text import speed
 from reconciler.core.verdicts import tasks_of, without_column
 from reconciler.model.arrow import Field
 from reconciler.model.checks import NO_CHECKS, Checks
+from reconciler.model.errors import CatalogError
 from reconciler.pipeline import checksum, table_task
 from reconciler.pipeline.jobs import TASKS_PER_CORE, answers, cores, repeated_keys
 from reconciler.pipeline.session import SparkError
@@ -88,11 +90,11 @@ def read_tables(
 ) -> list[Reading]:
     """One reading for each source, in their order. Raises SparkError when Spark itself fails."""
     slots = cores(spark)
-    readings = [Reading() for _ in sources]
-    units = [_unit(number, source, split) for number, source in enumerate(sources)]
+    readings = [Reading(error=_unreadable(source)) for source in sources]
+    units = {n: _unit(n, source, split) for n, source in enumerate(sources) if readings[n].error is None}
     large: dict[int, list[list[int]]] = {}
-    read = 0
-    for answer in answers(spark, units, slots, table_task.verify):
+    read = len(sources) - len(units)
+    for answer in answers(spark, list(units.values()), slots, table_task.verify):
         number = answer["key"]
         if "fragments" in answer:
             large[number] = answer["fragments"]
@@ -112,6 +114,15 @@ def read_tables(
     for source, reading in zip(sources, readings, strict=True):
         _lost_columns(source, reading)
     return readings
+
+
+def _unreadable(source: Source) -> str | None:
+    """Why no task is to read it: it would wait for ever."""
+    try:
+        check_rows(source.place.uri)
+    except CatalogError as error:
+        return error.message
+    return None
 
 
 def _pace(read: int, readings: Sequence[Reading]) -> Pace:

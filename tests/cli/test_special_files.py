@@ -211,6 +211,49 @@ def test_a_file_of_a_vector_index(vectors: Path, tmp_path: Path, part: str, kind
     shutil.rmtree(home)
 
 
+ROWS = "[{name: id, type: int64}, {name: s, type: %s}]"
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table of ours with rows, of which some are deleted."""
+    home = tmp_path_factory.mktemp("filled")
+    write(home, catalog(), table("t", schema=ROWS % "string"))
+    assert reconciler(home, "apply", "m.yaml", "--yes").code == 0
+    rows = pa.table({"id": pa.array([1, 2], pa.int64()), "s": ["1", "2"]})
+    lance.write_dataset(rows, home / "lake" / "t.lance", mode="append").delete("id = 1")
+    return home
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["pipe", "link to a pipe"])
+@pytest.mark.parametrize("folder_of", ["data", "_deletions"])
+def test_a_file_of_rows(filled: Path, tmp_path: Path, folder_of: str, kind: str) -> None:
+    """A step that depends on the values is blocked; one that reads them in any case fails and names the file."""
+    home = tmp_path / "x"
+    shutil.copytree(filled, home)
+    (path,) = (home / "lake" / "t.lance" / folder_of).iterdir()
+    exchange(path, kind)
+    assert ran(home, "plan", "m.yaml", "--detailed-exitcode").code == 0
+    write(home, catalog(), table("t", schema=ROWS % "int32"))
+    (step,) = steps_of(ran(home, "plan", "m.yaml", "--format", "json"), ["t"])
+    assert (step["verdict"], step["blocked_by"]) == ("blocked", "unreadable")
+    assert path.name in step["reason"], step["reason"]
+    if kind != "pipe":
+        return
+    assert ran(home, "status", "m.yaml").code == 0
+    more = "[{name: id, type: int64}, {name: s, type: string}, {name: n, type: int64, backfill: {sql: id + 1}}]"
+    for schema, spec in (
+        (ROWS % "large_string", ""),
+        (more, ""),
+        (ROWS % "string", "indexes: [{column: s, type: btree}]"),
+    ):
+        write(home, catalog(), table("t", schema=schema, spec=spec))
+        run = ran(home, "apply", "m.yaml", "--yes", "--runner", "local")
+        assert run.code in (1, 5), run.out
+        assert f"{path.name}: it is not a regular file" in run.out, run.out
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("folder_of", ["_versions", "data"])

@@ -136,6 +136,19 @@ def test_what_cannot_be_read_says_nothing(tmp_path: Path) -> None:
     assert found(tmp_path, ["1"], "int32", asked="other") is None
 
 
+def test_what_lance_would_wait_for_is_told(tmp_path: Path) -> None:
+    uri, check = str(tmp_path / "t.lance"), ValueCheck("c", parse_type("int32"))
+    lance.write_dataset(pa.table({"c": ["1"]}), uri)
+    (file,) = (tmp_path / "t.lance" / "data").iterdir()
+    file.unlink()
+    file.symlink_to("/dev/null")
+    unread = look_at_values(DataPlace(uri), {check: "c"})[check].unread
+    assert unread == f"the rows of {uri} cannot be read: {file}: it is not a regular file"
+    file.unlink()
+    file.mkdir()
+    assert look_at_values(DataPlace(uri), {check: "c"}) == {}, "lance says so itself"
+
+
 SCHEMA = "[{name: id, type: int64}, {name: c, type: %s}]"
 
 

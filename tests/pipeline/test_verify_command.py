@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 from cli.cli_runs import Run, catalog, reconciler, table, write
 from pipeline import spark_lake
+from pipeline.in_process import InProcess
 from pipeline.one_session import one_session
 from pipeline.read_elsewhere import shown, sources
 from pipeline.spark_lake import only_progress
@@ -90,6 +91,19 @@ def test_what_holds_what_does_not_and_what_cannot_be_read(tmp_path: Path) -> Non
     assert run.code == 2
     assert f"ok      lake:good  40 rows  {found['good']['checksum']}\n" in run.out
     assert run.out.endswith("4 tables, 9 checks: 1 ok, 3 failed (2 could not be read)\n")
+
+
+def test_a_file_that_is_none_is_not_waited_for(tmp_path: Path) -> None:
+    """A device stands for the pipe, which would stop the tests too. The other tables are read."""
+    for name in ("t", "u"):
+        spark_lake.write(tmp_path / f"{name}.lance", spark_lake.rows())
+    for file in (tmp_path / "t.lance" / "data").iterdir():
+        file.unlink()
+        file.symlink_to("/dev/null")
+    stuck, good = read_tables(InProcess(), sources([str(tmp_path / "t.lance"), str(tmp_path / "u.lance")]))
+    assert stuck.error is not None
+    assert stuck.error.endswith("it is not a regular file")
+    assert (good.error, good.rows) == (None, 40)
 
 
 def test_exit_codes(tmp_path: Path) -> None:
