@@ -253,8 +253,9 @@ class EntryCatalog(Leased, Placed, Recorded):
 
     def _options_of(self, entry: TableEntry) -> Mapping[str, str]:
         """What the table's own properties add, the catalog's options, and above both what the service handed out."""
-        more = options_in(entry.properties, self._options, entry.location)
-        return {**more, **self._options, **(entry.storage or {})} if more or entry.storage else self._options
+        own = {**self._options, **entry.storage} if entry.storage else self._options
+        more = options_in(entry.properties, own, entry.location)
+        return {**more, **own} if more else own
 
     def _storage_of(self, entry: TableEntry) -> tuple[Datasets, Places]:
         return self._stores(self._options_of(entry))

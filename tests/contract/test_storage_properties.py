@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from contract.lake import Lake, table
+from reconciler.catalog.entries import TableEntry
 from reconciler.catalog.entry_catalog import EntryCatalog
 from reconciler.core.storage_keys import credentials_in, is_known, options_in
 from reconciler.model.observed import Present, Scope
@@ -56,8 +57,45 @@ def test_credentials_of_a_live_table_are_not_used() -> None:
     ]  # fmt: skip
 
 
+OURS = {"endpoint": "https://ours", "region": "eu", "account_name": "ours", "request_payer": "false", "timeout": "5s"}
+SPELLINGS = ("aws_endpoint_url_s3", "AWS_ENDPOINT_URL_S3", "aws_endpoint_url", "endpoint_url", "aws_endpoint",
+             "endpoint", "google_base_url", "azure_storage_endpoint", "azure_endpoint", "oss_endpoint",
+             "aws_default_region", "default_region", "region", "azure_storage_account_name", "aws_request_payer",
+             "TIMEOUT")  # fmt: skip
+
+
+@pytest.mark.parametrize("key", SPELLINGS)
+@pytest.mark.parametrize("at", ["s3://lake/t", "gs://lake/t", "az://lake/t", "oss://lake/t"])
+def test_no_spelling_of_an_option_replaces_one_of_the_catalog(key: str, at: str) -> None:
+    assert options_in({f"storage.{key}": "http://theirs"}, OURS, at) == {}
+    assert options_in({"storage.endpoint": "http://theirs"}, {"aws_endpoint_url_s3": "https://ours"}, at) == {}
+
+
+def test_what_is_not_known_to_say_how_a_store_is_reached_is_not_used() -> None:
+    """It may be a spelling that a later lance takes; and nobody chooses the encryption or the commits of our data."""
+    keys = ("aws_endpoint_url_s4", "reigon", " endpoint", "headers.x-a", "use_opendal", "aws_provider_scheme",
+            "sse_kms_key_id", "aws_server_side_encryption", "sse_bucket_key_enabled", "conditional_put",
+            "copy_if_not_exists", "bucket", "use_emulator", "credential_type", "authority_host")  # fmt: skip
+    assert options_in({f"storage.{key}": "x" for key in keys}, {}, "s3://lake/t") == {}
+
+
+@pytest.mark.parametrize("value", ["x.theirs.org/", "x@theirs", "a#", "", "eu\n"])
+def test_a_word_that_becomes_part_of_an_address_is_a_word(value: str) -> None:
+    assert options_in({"storage.region": value, "storage.account_name": value}, {}, "az://lake/t") == {}
+
+
+def test_what_the_service_hands_out_is_not_replaced_either(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    catalog = lake.site.open()
+    if not isinstance(catalog, EntryCatalog):
+        return
+    theirs = {"storage.aws_endpoint_url_s3": "http://theirs", "storage.region": "eu"}
+    entry = TableEntry(lake.t("t"), "s3://lake/t", theirs, storage={"endpoint": "https://ours"})
+    assert catalog._options_of(entry) == {**catalog._options, "endpoint": "https://ours", "region": "eu"}
+
+
 def test_what_object_stores_take_is_known_in_every_spelling() -> None:
     for key in ("AWS_ALLOW_HTTP", "allow_http", "aws_region", "region", "azure_storage_account_key", "account_name",
-                "google_service_account", "aws_endpoint_url", "client_max_retries"):  # fmt: skip
+                "google_service_account", "aws_endpoint_url", "aws_endpoint_url_s3", "google_base_url",
+                "client_max_retries"):  # fmt: skip
         assert is_known(key), key
     assert not is_known("reigon")
