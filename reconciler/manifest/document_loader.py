@@ -10,6 +10,7 @@ from typing import Any
 from reconciler.manifest.base_catalogs import take_catalogs
 from reconciler.manifest.columns import Columns
 from reconciler.manifest.convert import convert
+from reconciler.manifest.hidden_characters import hidden_names
 from reconciler.manifest.identity import Key, identity
 from reconciler.manifest.layers import Layered
 from reconciler.manifest.origins import Origins
@@ -176,7 +177,10 @@ class Loader:
                 self._remember_broken(value)
                 return
         digests = self.catalog_digests if value["kind"] == "Catalog" else self.digests
-        digests.append(hashlib.sha256(_ENCODER.encode(value).encode()).digest())
+        encoded = _ENCODER.encode(value)
+        digests.append(hashlib.sha256(encoded.encode()).digest())
+        if not encoded.isascii() or "\\" in encoded:
+            self._hidden(sink, document, value, problems)
         declared = convert(value, Source(sink.file, document.line, document.column), self.columns, problems)
 
         def report(problem: Problem) -> None:
@@ -200,6 +204,15 @@ class Loader:
             self.registry.add(Entry(declared, report, place))
             if self.origins is not None:
                 self.origins.add(declared, document)
+
+    def _hidden(self, sink: Sink, document: Document | Layered, value: Value, problems: Problems) -> None:
+        """Not what the text of a file was told for already."""
+        found = list(hidden_names(value, document.careful))
+        told = {(d.source.file, d.source.line) for d in self.diagnostics if d.code == "M118"} if found else ()
+        for problem in found:
+            place = place_in(sink.file, document, problem.path)
+            if (place.file, place.line) not in told:
+                problems.append(problem)
 
     def _remember_broken(self, value: Value) -> None:
         """A document with errors still names something: no follow-up errors because of it."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import yaml
 from yaml.events import (
@@ -22,20 +22,19 @@ from yaml.events import (
     SequenceStartEvent,
 )
 
-from reconciler.manifest.yaml_careful import Flaw
+from reconciler.core.invisible import invisible_in, invisible_pattern
+from reconciler.manifest.problem import Path, Problem
+from reconciler.manifest.yaml_careful import Careful, Flaw
 from reconciler.manifest.yaml_fast import events
+from reconciler.manifest.yaml_scalars import Value
 
 _MOVES = "\x85\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 _ANYWHERE = re.compile(f"[{_MOVES}]")
 """Line breaks and changes of direction: outside of quotes nowhere."""
-_HIDDEN = re.compile(
-    f"[{_MOVES}\xa0\xad\u034f\u0600-\u0605\u06dd\u070f\u08e2\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u202f"
-    "\u205f-\u206f\u2800\u3164\ufeff\uffa0\ufff9-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
-)
-"""Formats, fillers, and spaces that are not the space."""
 _NAMES = frozenset(
     {"name", "catalog", "id", "allow", "renamedFrom", "column", "columns", "apiVersion", "kind", "state", "type"}
-    | {"owner", "ignore", "match", "except", "ignoreDifferences"}
+    | {"owner", "ignore", "match", "except", "ignoreDifferences", "catalogs", "environments", "prefixes", "location"}
+    | {"from", "key", "notNull", "orderBy", "table", "unique"}
 )
 """Keys whose values are names and words."""
 _TEXTS = frozenset({"properties", "config", "schemaMetadata", "values", "description", "comment"})
@@ -44,7 +43,8 @@ _FEW = 20
 
 
 def hidden_characters(text: str) -> list[Flaw]:
-    if text.isascii() or not _HIDDEN.search(text):
+    hidden = invisible_pattern(text)
+    if hidden is None:
         return []
     names, quoted = _spans(text)
     starts = [start for start, _ in quoted]
@@ -54,17 +54,49 @@ def hidden_characters(text: str) -> list[Flaw]:
         if before < 0 or quoted[before][1] <= match.start():
             found.append((match.start(), "outside of quotes"))
     for start, end in names:
-        found += [(match.start(), "in a key or a name") for match in _HIDDEN.finditer(text, start, end)]
+        found += [(match.start(), "in a key or a name") for match in hidden.finditer(text, start, end)]
     return [_flaw(text, at, where) for at, where in sorted(dict(reversed(found)).items())[:_FEW]]
 
 
+def hidden_names(value: Value, careful: Callable[[], Careful]) -> Iterator[Problem]:
+    """The same for a document as it is used: a name may come from an alias, a variable or another document, where what
+    is invisible was in a text. It counts as seen only if it stands at the place of the name itself, as an escape."""
+    for path, name, is_key in _names(value, (), False):
+        if hidden := invisible_in(name):
+            key, node = careful().locate(path)
+            target = key if is_key else node
+            if target is None or target.hidden or invisible_in(target.text) != hidden:
+                message = f"{_invisible(hidden[0])} in a key or a name, from an alias, a reference or another document"
+                yield Problem("M118", path, message, _hint(hidden[0]), at_key=is_key)
+
+
+def _names(value: Value, path: Path, here: bool | None) -> Iterator[tuple[Path, str, bool]]:
+    """Keys, and values that are names by the keys that they stand below."""
+    if isinstance(value, str):
+        if here:
+            yield path, value, False
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield (*path, key), key, True
+            yield from _names(inner, (*path, key), _are_names(here, key))
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from _names(inner, (*path, index), here)
+
+
 def _flaw(text: str, at: int, where: str) -> Flaw:
-    name = unicodedata.name(text[at], "NEXT LINE" if text[at] == "\x85" else "no name").lower()
-    escape = f"\\u{ord(text[at]):04x}" if ord(text[at]) < 0x10000 else f"\\U{ord(text[at]):08x}"
-    hint = f'remove it; if it is meant, write "{escape}" in double quotes, where everybody sees it'
     column = at - (text.rfind("\n", 0, at) + 1) + 1
-    message = f"the invisible character U+{ord(text[at]):04X} ({name}) {where}"
-    return Flaw("M118", text.count("\n", 0, at) + 1, column, message, hint)
+    return Flaw("M118", text.count("\n", 0, at) + 1, column, f"{_invisible(text[at])} {where}", _hint(text[at]))
+
+
+def _invisible(char: str) -> str:
+    name = unicodedata.name(char, "NEXT LINE" if char == "\x85" else "no name").lower()
+    return f"the invisible character U+{ord(char):04X} ({name})"
+
+
+def _hint(char: str) -> str:
+    escape = f"\\u{ord(char):04x}" if ord(char) < 0x10000 else f"\\U{ord(char):08x}"
+    return f'remove it; if it is meant, write "{escape}" in double quotes, where everybody sees it'
 
 
 def _spans(text: str) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:

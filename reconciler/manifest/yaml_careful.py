@@ -21,6 +21,7 @@ from yaml.events import (
     StreamEndEvent,
 )
 
+from reconciler.core.invisible import invisible_pattern
 from reconciler.manifest.problem import Path
 from reconciler.manifest.yaml_fast import LIMITS, MAX_DEPTH, MAX_NODES, events
 from reconciler.manifest.yaml_scalars import MERGE_TAG, STR_TAG, ScalarValue, Value, describe, quoted, resolve, tag_of
@@ -40,6 +41,8 @@ class Node:
     open: bool = True
     width: int = 0
     """Of a scalar, as it is written; 0 when it is on several lines."""
+    hidden: bool = False
+    """It is written with a character that nobody sees; as an escape, it is seen."""
 
     def column_of(self, offset: int) -> int:
         """Of a character of a scalar. Where escapes, folds or a tag move the characters, that of the scalar."""
@@ -115,6 +118,8 @@ def read_careful(text: str, line: int, *, positions_only: bool = False) -> Caref
 class _Reader:
     def __init__(self, text: str, line: int, result: Careful) -> None:
         self.next = events(text)
+        self.text = text
+        self.invisible = invisible_pattern(text)
         self.line = line + 1
         self.result = result
         self.anchors: dict[str, Node] = {}
@@ -154,6 +159,8 @@ class _Reader:
             node.plain = self.is_plain(event)
             end = event.end_mark
             node.width = end.column - mark.column if end.line == mark.line else 0
+            if self.invisible is not None:
+                node.hidden = self.invisible.search(self.text, mark.index, end.index) is not None
         elif kind is MappingStartEvent:
             node.kind = "mapping"
             self.check_tag(event, "tag:yaml.org,2002:map")

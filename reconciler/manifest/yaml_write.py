@@ -6,16 +6,16 @@ import re
 from functools import lru_cache
 from typing import Any
 
+from reconciler.core.invisible import is_invisible
+
 _ONE_LINE = 1_000_000
-_FILLERS = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"
-"""Letters and marks that show nothing."""
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7e]")
 
 
 def _invisible(char: str) -> bool:
     """Of what is not ASCII: characters without width, marks of direction, odd spaces. A reader of the file is to see
     them, so they are written as escapes."""
-    return not char.isprintable() or char in _FILLERS
+    return not char.isprintable() or is_invisible(char)
 
 
 def _escape(match: re.Match[str]) -> str:

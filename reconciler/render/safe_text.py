@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from reconciler.core.invisible import is_invisible
 from reconciler.core.text import plural
 from reconciler.model.log_commands import in_text
 
@@ -29,8 +30,8 @@ LONGEST_TYPE = 10_000
 
 
 def printable(text: str) -> str:
-    """One line of printable text: control characters, escape sequences and direction marks are shown escaped. For what
-    no log shows: pages, and JSON, which has an escape of its own for commands."""
+    """One line of text that is seen: controls, escape sequences, direction marks and what shows nothing are shown
+    escaped. For what no log shows: pages, and JSON, which has an escape of its own for commands."""
     return text if text.isascii() and text.isprintable() else _UNSAFE.sub(_escaped, text)
 
 
@@ -77,7 +78,7 @@ def _traceback(found: TracebackException) -> Iterator[str]:
 
 def _escaped(match: re.Match[str]) -> str:
     char = match.group()
-    if char.isprintable():
+    if char.isprintable() and not is_invisible(char):
         return char
     code = ord(char)
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import unicodedata
 from pathlib import Path
 
 import pytest
 
+from reconciler.core.invisible import is_invisible
 from reconciler.manifest.yaml_write import as_scalar
 
 from .support import CATALOG, codes, load_bytes, load_text, places, table
 
 BREAKS = ["\x85", "\u2028", "\u2029"]
 TURNS = ["\u202e", "\u2066", "\u200f", "\u061c"]
-HIDDEN = [*BREAKS, *TURNS, "\u200b", "\u200d", "\u00ad", "\u2060", "\ufeff", "\u3164", "\u00a0", "\U000e0041"]
+FORMATS = ["\u200b", "\u200d", "\u00ad", "\u2060", "\ufeff", "\u00a0", "\u3000", "\U00013430"]
+BLANK = ["\u034f", "\u17b4", "\u180b", "\u2800", "\u3164", "\ufe00", "\ufe0f", "\U00016fe4", "\U0001d159", "\U000e0041"]
+HIDDEN = [*BREAKS, *TURNS, *FORMATS, *BLANK]
+NAMES = {"metadata.id": "id: [{}]", "a key": "properties: {{{} : v}}", "a column": "schema: [{{name: {}, type: int8}}]",
+         "a key column": "checks: {{unique: [{}]}}", "a former name": "renamedFrom: [{}]"}  # fmt: skip
 SCHEMA = "schema: [{name: a, type: int8}]\n"
 
 
@@ -64,6 +70,7 @@ def test_no_comment_is_turned_around(tmp_path: Path, turn: str) -> None:
         'renamedFrom: ["o@ld"]',
         'allow: ["drop_@column"]',
         'indexes: [{column: "a@", type: btree}]',
+        'checks: {notNull: ["a@"]}',
     ],
 )
 def test_names_keys_and_words_have_none_even_in_quotes(tmp_path: Path, hidden: str, spec: str) -> None:
@@ -79,6 +86,56 @@ def test_an_identifier_may_have_one_as_an_escape(tmp_path: Path, hidden: str) ->
     written = as_scalar(name)
     assert written.isascii()
     assert "M118" not in codes(load_text(tmp_path, CATALOG, table(written)))
+
+
+def test_all_that_unicode_has_no_sign_for_is_invisible() -> None:
+    every = [chr(code) for code in range(0x110000)]
+    found = {c for c in every if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp", "Zs")} - {" "}
+    ignorable = "034f 115f-1160 17b4-17b5 180b-180f 2060-206f 3164 fe00-fe0f feff ffa0 fff0-fff8 e0000-e0fff"
+    for first, _, last in (part.partition("-") for part in ignorable.split()):
+        found |= set(every[int(first, 16) : int(last or first, 16) + 1])
+    assert found - set(filter(is_invisible, every)) == set()
+    assert [c for c in "a b-é漢ي́❤👩" if is_invisible(c)] == []
+
+
+def place(text: str, of: str) -> tuple[int, int]:
+    before = text.partition(of)[0]
+    return before.count("\n") + 1, len(before) - before.rfind("\n")
+
+
+@pytest.mark.parametrize("hidden", [*TURNS, *FORMATS, *BLANK])
+@pytest.mark.parametrize("name", NAMES.values(), ids=NAMES.keys())
+def test_no_alias_brings_one_into_a_name(tmp_path: Path, hidden: str, name: str) -> None:
+    """In a text it is allowed; what the alias stands for is a name."""
+    spec = f'description: &x "b{hidden}c"\n' + (SCHEMA if "schema" not in name else "")
+    text = (
+        f"{CATALOG}---\napiVersion: reconciler.lance/v1\nkind: Table\nspec:\n  "
+        + (spec + ("" if name.startswith("id") else name.format("*x") + "\n")).replace("\n", "\n  ").rstrip(" ")
+        + f"metadata: {{catalog: lake, {name.format('*x') if name.startswith('id') else 'id: [t]'}}}\n"
+    )
+    assert "M118" not in codes(load_text(tmp_path, text.replace("*x", "b")))
+    assert places(load_text(tmp_path, text), "M118") == [place(text, '&x "')]
+
+
+@pytest.mark.parametrize("hidden", [*TURNS, *FORMATS, *BLANK])
+def test_no_variable_brings_one_into_a_name(tmp_path: Path, hidden: str) -> None:
+    """Not even one that is written as an escape: it is not seen where the name stands."""
+    for text in (f"b{hidden}c", as_scalar(f"b{hidden}c").strip('"')):
+        values = f'apiVersion: reconciler.lance/v1\nkind: Variables\nspec: {{values: {{n: "{text}"}}}}\n'
+        whole = "---\n".join([CATALOG, values, table('"x${var:n}"', SCHEMA)])
+        assert places(load_text(tmp_path, whole), "M118") == [place(whole, '"x${')]
+        whole = "---\n".join([CATALOG, values, table("t", SCHEMA + 'description: "${var:n}"\n')])
+        assert codes(load_text(tmp_path, whole)) == []
+
+
+def test_an_alias_of_a_name_that_shows_it_is_seen(tmp_path: Path) -> None:
+    text = table("t", 'schema: [{name: &x "a\\u200bb", type: int8}]\nchecks: {notNull: [*x]}\n')
+    assert codes(load_text(tmp_path, CATALOG, text)) == []
+
+
+def test_each_place_is_told_once(tmp_path: Path) -> None:
+    text = table("t", 'schema: [{name: &x "a\u200bb", type: int8}]\nchecks: {notNull: [*x]}\n')
+    assert codes(load_text(tmp_path, CATALOG, text)) == ["M118"]
 
 
 def test_texts_of_many_scripts_are_no_reason(tmp_path: Path) -> None:

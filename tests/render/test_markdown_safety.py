@@ -221,3 +221,11 @@ def test_yaml_in_a_sentence_is_one_span_that_can_be_copied() -> None:
 )
 def test_the_mark_of_a_question_is_no_part_of_the_name(text: str, shown: str) -> None:
     assert prose(text) == shown
+
+
+@pytest.mark.parametrize("char", ["\u200b", "\ufe0f", "\u3164", "\u034f", "\u2800", "\U00016fe4", "\U000e0100"])
+def test_what_shows_nothing_is_shown_as_an_escape(char: str) -> None:
+    """Two names that differ in it would look equal."""
+    shown = char.encode("unicode_escape").decode()
+    assert safe(f"b{char}") == f"b{shown}"
+    assert char not in prose(f"b{char}") + code(f"b{char}")
