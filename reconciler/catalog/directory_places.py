@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -55,6 +56,11 @@ def _name_problem(folder: str) -> str | None:
 def escaped(folder: str) -> str:
     """The name as UTF-8, with escapes for the bytes that are not."""
     return folder.encode(errors="surrogateescape").decode(errors="backslashreplace")
+
+
+def both_claim(folders: Iterable[str], name: str) -> str:
+    both = " and ".join(sorted(map(escaped, folders)))
+    return f"{both} both claim the name {name!r}: remove or rename one of them"
 
 
 def taken(rows: Rows) -> set[str | None]:

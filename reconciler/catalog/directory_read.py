@@ -16,6 +16,7 @@ from reconciler.catalog.directory_manifest import Manifest
 from reconciler.catalog.directory_places import (
     Place,
     View,
+    both_claim,
     escaped,
     namespace_finding,
     row_place,
@@ -96,8 +97,7 @@ class DirectoryReader:
 
     def _named(self, folders: Sequence[str], scope: Scope, records: frozenset[str]) -> list[str]:
         """The folders that are a table because it is declared, or because our record says that it is ours."""
-        declared = {ident[0] for ident in scope.detail if self.capabilities.listed(ident)}
-        declared = {ident[0] for ident in scope.detail if self.capabilities.listed(ident)}
+        declared = {ident[0] for ident in scope.detail | scope.absent if self.capabilities.listed(ident)}
         return [f for f in folders if f in declared or table_file(escaped(f)) in records]
 
     def _new_root(self, view: View, folders: Sequence[str]) -> str | None:
@@ -183,7 +183,7 @@ class DirectoryReader:
         folders = self.roots.folders(("Table", ident))
         if isinstance(folders, CatalogError):
             return Unreadable(folders.code, folders.message)
-        found = self.lost(ident, scope, around, view.deregistered.get(ident), view.records)
+        found = self.lost(ident, scope, around, view.rows, view.deregistered.get(ident), view.records)
         if not isinstance(found, Absent) or ident in scope.locations or self.capabilities.listed(ident):
             return found
         ours: list[Detached] = []
@@ -268,7 +268,7 @@ class DirectoryReader:
     ) -> Finding | Unsettled:
         try:
             place, left = self.roots.locate(ident, rows, folders)
-            return self.observe(place, scope) if place else self.lost(ident, scope, around, left)
+            return self.observe(place, scope) if place else self.lost(ident, scope, around, rows, left)
         except CatalogError as error:
             return Unreadable(error.code, error.message)
 
@@ -370,14 +370,15 @@ class DirectoryReader:
         ident: Ident,
         scope: Scope,
         around: Surroundings,
-        left: str | None = None,
+        rows: Rows,
+        marked: str | None = None,
         records: frozenset[str] | None = None,
     ) -> Absent | Detached | Unreadable | Unsettled:
         """A table that is not in the catalog: is its data? And is there room for it?"""
         if ident not in scope.detail and ident not in scope.locations:
             return Absent()
         try:
-            for location in self._traces(ident, scope, left, records):
+            for location in self._traces(ident, scope, rows, marked, records):
                 try:
                     shown = self.shown(ident, location, scope)
                     return Detached(shown, self._state(location), checked=self._checked(location, shown, around))
@@ -420,19 +421,23 @@ class DirectoryReader:
             return None
         return Former(self.shown(ident, left.location, Scope()), where)
 
-    def _traces(self, ident: Ident, scope: Scope, left: str | None, records: frozenset[str] | None) -> Iterable[str]:
+    def _traces(
+        self, ident: Ident, scope: Scope, rows: Rows, marked: str | None, records: frozenset[str] | None
+    ) -> Iterable[str]:
         if ident in scope.locations:
             folder = self.storage.relative(scope.locations[ident])
             if folder is not None:
                 yield folder
             return
-        if left is not None:
-            yield left
         if not self.capabilities.listed(ident):
             key = object_id(ident)
             record = self.inventory.detached(key) if records is None or detached_file(key) in records else None
             if record is not None:
                 yield record.location
+        left = self.roots.left(ident, rows, marked)
+        if len(left) > 1:
+            raise CatalogError(Code.INVALID_TABLE_STATE, both_claim(left, ident[0]))
+        yield from left
 
     # names
 

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from reconciler.catalog.directory_capabilities import DELIMITER, SUFFIX, DirectoryCapabilities, hidden
-from reconciler.catalog.directory_places import DEREGISTERED, Place, View, escaped, listed_place, row_place, taken
+from reconciler.catalog.directory_places import (
+    DEREGISTERED,
+    Place,
+    View,
+    both_claim,
+    escaped,
+    listed_place,
+    row_place,
+    taken,
+)
 from reconciler.catalog.directory_rows import TABLE, Row, Rows, object_id
 from reconciler.catalog.directory_strays import is_made
 from reconciler.catalog.lance_remains import had_versions
@@ -71,8 +80,7 @@ class Roots:
             return
         place = listed_place(ident, live[0], row)
         if len(live) > 1:
-            both = " and ".join(sorted(map(escaped, live)))
-            place = place._replace(problem=f"{both} both claim the name {name!r}: remove or rename one of them")
+            place = place._replace(problem=both_claim(live, name))
         view.places[ident] = place
 
     def folders(self, key: tuple[Kind, Ident]) -> Sequence[str] | CatalogError:
@@ -84,6 +92,18 @@ class Roots:
             return [f for f in found if self._name(f, set()) is not None or self._is_dataset(f)]
         except CatalogError as error:
             return error
+
+    def left(self, ident: Ident, rows: Rows, marked: str | None) -> Sequence[str]:
+        """Folders that may hold the data of a table that is not in the catalog: the one that it was deregistered from
+        (`marked`), or, where not the folder but a row is its existence, the datasets of its name that no row has. Such
+        a dataset is never shadowed by an empty table beside it. Raises CatalogError."""
+        if marked is not None:
+            return (marked,)
+        if len(ident) > 1 or self.capabilities.listing:
+            return ()
+        used = {row.location for row in rows.values()}
+        free = [f for f in self.capabilities.root_folders(ident[0]) if f not in used]
+        return [f for f in free if self.storage.is_folder(f) and self._is_dataset(f)]
 
     def locate(self, ident: Ident, rows: Rows, folders: Sequence[str]) -> tuple[Place | None, str | None]:
         """Where the table is; if it is not in the catalog, the folder it was deregistered from, if any."""

@@ -14,6 +14,8 @@ from cli_runs import catalog, check_schema, reconciler, table, write
 from contract.outsider_dir import LocalFiles
 
 LAYOUTS: dict[str, dict[str, Any]] = {"default": {}, "v1": {"manifest_enabled": False}}
+V2: dict[str, Any] = {"dir_listing_enabled": False}
+"""A row is a table's existence: what lies at the root is listed by nobody, and is data without a table."""
 WIDER = "[{name: id, type: int64}, {name: more, type: string}]"
 
 
@@ -71,6 +73,63 @@ def test_a_table_of_ours_leaves_and_comes_back(home: Path, options: dict[str, An
     assert not (home / "lake" / "b.lance").exists()
 
 
+@pytest.mark.parametrize("folder", ["b", "b.lance"])
+def test_without_listing_a_declared_table_is_attached_to_the_dataset_of_its_name(home: Path, folder: str) -> None:
+    (home / "lake" / "b").rename(home / "lake" / folder)
+    write(home, catalog("me", **V2), table("b"))
+    before = LocalFiles(home / "lake").all()
+    (step,) = plan(home)["steps"]
+    assert (step["action"], step["blocked_by"]) == ("declare_table", "adopt")
+    assert f"attached to its existing data at ./lake/{folder}" in step["reason"]
+    assert reconciler(home, "apply", "m.yaml", "--yes").code == 3
+    assert LocalFiles(home / "lake").all() == before
+    done = reconciler(home, "apply", "m.yaml", "--yes", "--adopt")
+    assert done.code == 0, done.out
+    assert plan(home)["steps"] == []
+    assert [p.name for p in (home / "lake").iterdir() if not p.name.startswith("__")] == [folder]
+    assert lance.dataset(home / "lake" / folder).count_rows() == 2
+
+
+def test_without_listing_a_dataset_that_appears_after_the_plan_is_not_shadowed(home: Path) -> None:
+    (home / "lake" / "b").rename(home / "elsewhere")
+    write(home, catalog("me", **V2), table("b"))
+    assert reconciler(home, "plan", "m.yaml", "-o", "p.json").code == 0
+    (home / "elsewhere").rename(home / "lake" / "b")
+    done = reconciler(home, "apply", "p.json", "--yes")
+    assert done.code != 0, done.out
+    assert [p.name for p in (home / "lake").iterdir() if not p.name.startswith("__")] == ["b"]
+
+
+def test_without_listing_what_another_table_has_or_is_no_dataset_is_free(tmp_path: Path) -> None:
+    """The data of a renamed table keeps its folder."""
+    lance.write_dataset(pa.table({"id": [1, 2]}), tmp_path / "lake" / "b")
+    write(tmp_path, catalog("me", **V2), table("a", spec="location: ./lake/b"))
+    assert reconciler(tmp_path, "apply", "m.yaml", "--yes", "--adopt").code == 0
+    (tmp_path / "lake" / "c").mkdir()
+    (tmp_path / "lake" / "c" / "notes.txt").write_text("x")
+    (tmp_path / "lake" / "d.lance").mkdir()
+    write(tmp_path, catalog("me", **V2), table("a", spec="location: ./lake/b"), *map(table, "bcd"))
+    assert [s["action"] for s in plan(tmp_path)["steps"]] == ["declare_table", "create_dataset"] * 3
+    done = reconciler(tmp_path, "apply", "m.yaml", "--yes")
+    assert done.code == 0, done.out
+    assert plan(tmp_path)["steps"] == []
+
+
+@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize("folder", ["b", "b.lance"])
+def test_absent_speaks_of_the_folder_whatever_it_is_called(
+    home: Path, options: dict[str, Any], plain: bool, folder: str
+) -> None:
+    (home / "lake" / "b").rename(home / "lake" / folder)
+    absent = table("b").replace("schema: [{name: id, type: int64}]", "state: absent")
+    write(home, catalog("me", plain_folders=plain, **options), absent)
+    (step,) = plan(home)["steps"]
+    assert step["action"] == "deregister_table"
+    assert "nobody owns it" in step["reason"]
+    assert reconciler(home, "drift", "m.yaml").code == 2
+
+
+@pytest.mark.parametrize("options", [*LAYOUTS.values(), V2], ids=[*LAYOUTS, "v2"])
 @pytest.mark.parametrize("left", ["_versions", "data"])
 def test_a_damaged_dataset_is_not_shadowed_either(home: Path, options: dict[str, Any], left: str) -> None:
     folder = home / "lake" / "b"
@@ -86,6 +145,7 @@ def test_a_damaged_dataset_is_not_shadowed_either(home: Path, options: dict[str,
     assert LocalFiles(home / "lake").all() == before
 
 
+@pytest.mark.parametrize("options", [*LAYOUTS.values(), V2], ids=[*LAYOUTS, "v2"])
 def test_two_folders_of_one_name_are_an_error(home: Path, options: dict[str, Any]) -> None:
     lance.write_dataset(pa.table({"id": [1]}), home / "lake" / "b.lance")
     write(home, catalog("me", **options), table("b"))
