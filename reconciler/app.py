@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from reconciler.catalog.base import DataPlace
     from reconciler.engine.journal import Journal
     from reconciler.manifest.load import Loaded
+    from reconciler.model.arrow import Field
     from reconciler.model.capabilities import Capabilities
     from reconciler.model.desired import CatalogSpec, Desired
     from reconciler.model.errors import ReadError
@@ -74,6 +75,14 @@ def validate(paths: Sequence[str], reading: Reading, *, keep_origins: bool = Fal
     misspelt = unused(reading.variables, loaded.variables, paths[0])
     found = sorted([*warnings_of_changed(loaded), *misspelt])
     return replace(loaded, diagnostics=[replace(d, severity="error") for d in found] if reading.strict else found)
+
+
+def filter_problems(tables: Iterable[tuple[Sequence[Field], Sequence[str]]]) -> list[list[str | None]]:
+    """For the filters of each table with these columns: what pylance has against them, or None."""
+    from reconciler.catalog.sql_process import SqlCompiler
+
+    with SqlCompiler() as compiler:
+        return [compiler(fields, filters, ()) if filters else [] for fields, filters in tables]
 
 
 def against_policy(loaded: Loaded, reading: Reading) -> list[tuple[Diagnostic, Waiver | None]]:

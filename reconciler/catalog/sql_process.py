@@ -2,7 +2,8 @@
 
 What compiles it recurses without a bound and computes constants of any size: a long chain of operators, deep casts or a
 list type of two billion items end the process or take all memory. Here that ends the child, and is told of the
-expression that did it. Nothing is refused by its looks.
+expression that did it. Nothing is refused by its looks. One compiler serves all tables of a command, and all their SQL
+together has a budget of time: a file with a hundred slow expressions must not keep a pipeline for an hour.
 """
 
 from __future__ import annotations
@@ -23,6 +24,10 @@ from reconciler.model.codec import field_from, field_json
 
 SECONDS = 30.0
 """For one expression. Those that end take milliseconds."""
+BUDGET = 60.0
+"""Seconds for all expressions of a command, beyond what is usual for each, and for what has to be started again."""
+_USUAL = 0.1
+"""Seconds of an expression that are free: there may be thousands of plain ones."""
 MEMORY = 2 << 30
 """Bytes, on top of what the child has once it has loaded pylance."""
 _TO_START = 120.0
@@ -40,10 +45,13 @@ _TOO_MUCH = "is it nested too deeply, a very long chain, or a constant of a huge
 class SqlCompiler:
     """Asked about one table after the other. The child is started when it is first needed, and again after it died."""
 
-    def __init__(self, seconds: float = SECONDS) -> None:
+    def __init__(self, seconds: float = SECONDS, budget: float = BUDGET) -> None:
         self._seconds = seconds
+        self._budget = self._left = budget
+        self._slowest = (0.0, "")
         self._child: subprocess.Popen[bytes] | None = None
         self._read = b""
+        self._ended_by: str | None = None
 
     def __enter__(self) -> SqlCompiler:
         return self
@@ -57,6 +65,8 @@ class SqlCompiler:
         asked = [*(("filter", sql) for sql in filters), *(("column", sql) for sql in columns)]
         told: list[str | None] = []
         while len(told) < len(asked):
+            if self._left <= 0:
+                return told + [self._spent()] * (len(asked) - len(told))
             answers = self._ask({"fields": [field_json(f) for f in fields], "asked": asked[len(told) :]})
             if next(answers, None) is not True:
                 self._stop()
@@ -66,6 +76,7 @@ class SqlCompiler:
 
     def _ask(self, request: Mapping[str, Any]) -> Iterator[Any]:
         """Is there such a table, then an answer for each expression, up to the one that ends the child."""
+        begun, again = time.monotonic(), self._ended_by if self._child is None else None
         if not self._started():
             return
         with contextlib.suppress(OSError):
@@ -74,13 +85,30 @@ class SqlCompiler:
             self._child.stdin.write(json.dumps(request).encode() + b"\n")
             self._child.stdin.flush()
         line = self._line(_TO_START)
+        if again is not None:
+            self._charge(time.monotonic() - begun, again)
         yield line is not None and json.loads(line)
-        for _ in request["asked"]:
-            line = self._line(self._seconds)
+        for _, sql in request["asked"]:
+            begun = time.monotonic()
+            line = self._line(min(self._seconds, max(0.0, self._left) + _USUAL))
+            self._charge(time.monotonic() - begun - _USUAL, sql)
             if line is None:
+                self._ended_by = sql
                 yield self._why_ended()
                 return
             yield json.loads(line)
+            if self._left <= 0:
+                self._stop()
+                return
+
+    def _charge(self, seconds: float, sql: str) -> None:
+        self._left -= max(0.0, seconds)
+        self._slowest = max(self._slowest, (seconds, sql))
+
+    def _spent(self) -> str:
+        seconds, sql = self._slowest
+        spent = f"and they are spent, {seconds:.0f} of them on {sql[:60]!r}"
+        return f"all SQL together has {self._budget:g} seconds to be compiled, {spent}: {_TOO_MUCH}"
 
     def _started(self) -> bool:
         if self._child is None:
@@ -112,6 +140,8 @@ class SqlCompiler:
             name = signal.Signals(-code).name if code < 0 else f"exit code {code}"
             return f"it ends the process that compiles it ({name}): {_TOO_MUCH}"
         self._stop()
+        if self._left <= 0:
+            return self._spent()
         return f"it is not compiled within {self._seconds:g} seconds: {_TOO_MUCH}"
 
     def _stop(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from reconciler.manifest.check_sql import BACKFILL, CHECK, Use, sql_problem
+from reconciler.manifest.check_sql import BACKFILL, CHECK, Use, columns, parse, sql_problem
 from reconciler.manifest.index_rules import broken
 from reconciler.manifest.problem import Path
 from reconciler.manifest.registry import Entry, Registry
@@ -24,18 +24,22 @@ def check_sql_at_run(registry: Registry, sql_problems: SqlProblems) -> None:
     for tables in registry.tables.values():
         for entry in tables.values():
             declared = entry.declared
-            if isinstance(declared, DesiredTable) and declared.fields is not None and not declared.absent:
-                _check_table(entry, declared, declared.fields, sql_problems)
+            if isinstance(declared, DesiredTable) and not declared.absent:
+                _check_table(entry, declared, sql_problems)
 
 
-def _check_table(entry: Entry, declared: DesiredTable, fields: Sequence[Field], sql_problems: SqlProblems) -> None:
+def _check_table(entry: Entry, declared: DesiredTable, sql_problems: SqlProblems) -> None:
+    """Of a table that declares no columns, SQL that names none is judged here; the rest where live ones are known."""
+    fields = declared.fields or ()
     found = [*_filters(declared), *_new_columns(fields)]
-    found = [f for f in found if sql_problem(f[2], fields, f[1], f[0]) is None]
+    found = [f for f in found if sql_problem(f[2], declared.fields, f[1], f[0]) is None]
+    if declared.fields is None:
+        found = [f for f in found if not any(columns(parse(f[2])[0]))]
     if not found or any(broken(f.type) for f in fields):
         return
     filters = [sql for use, _, sql in found if use is CHECK]
-    columns = [sql for use, _, sql in found if use is BACKFILL]
-    for (use, place, _), told in zip(found, sql_problems(fields, filters, columns), strict=True):
+    new = [sql for use, _, sql in found if use is BACKFILL]
+    for (use, place, _), told in zip(found, sql_problems(fields, filters, new), strict=True):
         if told is not None:
             entry.error(use.not_evaluated, place, f"pylance does not evaluate this in a {use.where}: {told}")
 

@@ -30,6 +30,12 @@ class Source:
     version: int
     fields: tuple[Field, ...]
     checks: Checks = NO_CHECKS
+    refused: Mapping[str, str] = field(default_factory=dict)
+    """By the name of a check: why its SQL is not given to an executor, which it might end."""
+
+    def cannot(self, task: Mapping[str, Any]) -> str | None:
+        """Why a check cannot be made on this table, or None."""
+        return self.refused.get(task["name"]) or without_column(task, self.fields)
 
 
 @dataclass
@@ -112,7 +118,7 @@ def read_tables(
     for number in sorted(large):
         _unique(spark, sources[number], [u for u in parts if u["key"] == number], slots, readings[number])
     for source, reading in zip(sources, readings, strict=True):
-        _lost_columns(source, reading)
+        _not_made(source, reading)
     return readings
 
 
@@ -130,7 +136,7 @@ def _pace(read: int, readings: Sequence[Reading]) -> Pace:
 
 
 def _unit(number: int, source: Source, split: int) -> Unit:
-    checks = [t for t in tasks_of(source.checks) if without_column(t, source.fields) is None]
+    checks = [t for t in tasks_of(source.checks) if source.cannot(t) is None]
     return {
         "key": number,
         "uri": source.place.uri,
@@ -142,9 +148,9 @@ def _unit(number: int, source: Source, split: int) -> Unit:
     }
 
 
-def _lost_columns(source: Source, reading: Reading) -> None:
+def _not_made(source: Source, reading: Reading) -> None:
     for task in tasks_of(source.checks):
-        reason = without_column(task, source.fields)
+        reason = source.cannot(task)
         if reason is not None:
             reading.found[task["name"]] = {"error": reason}
 
@@ -163,7 +169,7 @@ def _parts(unit: Unit, fragments: Sequence[Sequence[int]], slots: int) -> Iterat
 def _unique(spark: Any, source: Source, parts: Sequence[Unit], slots: int, reading: Reading) -> None:
     """By a shuffle of the keys' hashes: a key may be anywhere in the table."""
     for task in tasks_of(source.checks):
-        if task["kind"] != "unique" or without_column(task, source.fields) is not None or reading.error:
+        if task["kind"] != "unique" or source.cannot(task) is not None or reading.error:
             continue
         units = [{**part, "columns": task["columns"]} for part in parts]
         try:

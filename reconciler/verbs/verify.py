@@ -60,6 +60,8 @@ def verify(request: VerifyRequest, at: Session) -> tuple[Verification, list[Diag
     if not request.dry_run and chosen and (lacking := missing(request.spark)):
         raise app.Failure(lacking)
     tables = [_declared(table) for table in look_at(chosen, desired, at)]
+    if not request.dry_run:
+        tables = _compiled(tables)
     other = _other(request.against, desired, at) if request.against is not None else None
     if request.dry_run:
         return Verification(tuple(_foreseen(t, request.against) for t in tables)), warnings
@@ -76,6 +78,27 @@ def _declared(table: Declared) -> _Declared:
         return _Declared(want, source, schema=schema, origin=origin_verdict(want, table.found.dataset.data))
     empty = want.fields is None and next(tasks_of(want.checks), None) is None and want.checks.min_rows is None
     return _Declared(want, problem=table.problem or (None if empty else DECLARED_ONLY))
+
+
+def _compiled(tables: Sequence[_Declared]) -> list[_Declared]:
+    """The SQL of their checks, against the columns that they have, before anything reads a row: what ends a process or
+    takes all memory must not do that to an executor. Against the declared columns `validate` has done it."""
+    new = {n: t.source for n, t in enumerate(tables) if t.source is not None and not _as_declared(t.want, t.source)}
+    told = app.filter_problems((s.fields, [e.sql for e in s.checks.expressions]) for s in new.values())
+    done = list(tables)
+    for (number, source), problems in zip(new.items(), told, strict=True):
+        found = zip(source.checks.expressions, problems, strict=True)
+        refused = {
+            f"expression:{e.name}": f"pylance does not evaluate it in a filter: {why}" for e, why in found if why
+        }
+        done[number] = replace(tables[number], source=replace(source, refused=refused))
+    return done
+
+
+def _as_declared(want: DesiredTable, source: Source) -> bool:
+    return want.fields is not None and [(f.name, f.type) for f in want.fields] == [
+        (f.name, f.type) for f in source.fields
+    ]
 
 
 def _source(found: Found) -> Source:

@@ -120,6 +120,21 @@ def test_exit_codes(tmp_path: Path) -> None:
     assert len(verified(tmp_path)) == 4, "a catalog that cannot be read does not hide its tables"
 
 
+def test_sql_is_compiled_against_the_live_columns_before_an_executor_gets_it(tmp_path: Path) -> None:
+    """A table without `schema`: what would take all memory is a check that fails, and the others are made."""
+    spark_lake.write(tmp_path / "lake" / "t.lance", spark_lake.rows())
+    ends = "arrow_cast(NULL, 'FixedSizeList(2000000000, Int64)') IS NULL AND id >= 0"
+    listed = [("ends", ends), ("unknown", "lenght(text) > 1"), ("fine", "id >= 0"), ("not-true", "id < 0")]
+    checks = "".join(f'\n      - {{name: {name}, sql: "{sql}"}}' for name, sql in listed)
+    bare = table("t").replace("schema: [{name: id, type: int64}]", f"checks:\n    expressions:{checks}")
+    write(tmp_path, catalog(), bare)
+    told = failed(verified(tmp_path)["t"])
+    assert list(told) == ["expression:ends", "expression:unknown", "expression:not-true"]
+    assert "it ends the process that compiles it" in told["expression:ends"]
+    assert told["expression:unknown"].endswith("Invalid function 'lenght'. Did you mean 'length'?")
+    assert told["expression:not-true"] == "false in 40 rows"
+
+
 def test_junit(tmp_path: Path) -> None:
     lake(tmp_path)
     run = verify(tmp_path, "--format", "junit", "-o", "result.xml")
