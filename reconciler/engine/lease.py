@@ -76,6 +76,11 @@ class Seen:
         return self.lease if self.lease is not None and self.lease.held else None
 
 
+class RecordGone(CatalogError):
+    """Somebody removed the record that the new one was to follow. It is missed, not replaced: others may have found no
+    lease at all since then."""
+
+
 class LeaseLog:
     """The records of one place as one value that is read and swapped."""
 
@@ -98,7 +103,8 @@ class LeaseLog:
 
     def swap(self, seen: Seen, lease: Lease) -> Seen | None:
         """None when it is not as it was seen, or when it is not known whether the record was made: read again. A number
-        may be free again because its record was superseded and dropped: so the newest is looked for afterwards."""
+        may be free again because its record was superseded and dropped: so the newest is looked for afterwards. Raises
+        RecordGone: only who makes the next record drops the one before, so a hand did."""
         number, text = seen.number + 1, lease.to_text()
         if number > LAST_NUMBER:
             message = f"record {seen.number} in {self.place} has the last number there is, and no run counts so far"
@@ -111,6 +117,9 @@ class LeaseLog:
             return None
         if number not in numbers:  # A lease that others do not see keeps nobody apart.
             raise CatalogError(Code.INTERNAL, f"record {number} in {self.place} was created, and is not listed there")
+        if seen.number and seen.number not in numbers:
+            self._drop([number])
+            raise RecordGone(Code.CONCURRENT_MODIFICATION, f"record {seen.number} of the lease in {self.place} is gone")
         self._drop([n for n in numbers if n < number])
         return Seen(number, lease)
 
@@ -193,7 +202,9 @@ def take(
             watched, watched_from = seen, asked
         wait = times.poll
         if held is None or is_over(held, times, asked - watched_from):
-            made = log.swap(seen, me.lease(times))
+            made = None
+            with contextlib.suppress(RecordGone):
+                made = log.swap(seen, me.lease(times))
             if made is not None:
                 return Taken(made, asked, asked - began, held)
             beaten, wait = beaten + 1, _MOMENT

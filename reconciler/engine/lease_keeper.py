@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from reconciler.catalog.base import LeaseRecords
-from reconciler.engine.lease import UNLOCKED, LeaseLog, Me, Refused, Seen, Taken, Times, free, take
+from reconciler.engine.lease import UNLOCKED, LeaseLog, Me, RecordGone, Refused, Seen, Taken, Times, free, take
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.lease import Ending, Lease, LeaseUse
 from reconciler.model.plan import Json
@@ -268,23 +268,34 @@ class Keeper:
 
     def _swapped(self, kept: Kept, lease: Lease) -> Seen | str | None:
         """The new record, or who has the lease now; None when that is not clear yet."""
-        made = kept.log.swap(kept.seen, lease)
-        if made is not None:
-            return made
-        if (why := self._taken(kept)) is not None:
-            return why
-        return kept.log.swap(kept.seen, lease)
+        try:
+            made = kept.log.swap(kept.seen, lease)
+            if made is not None:
+                return made
+            if (why := self._taken(kept)) is not None:
+                return why
+            return kept.log.swap(kept.seen, lease)
+        except RecordGone:
+            return self._gone(kept)
 
     def _mine(self, now: Seen) -> bool:
         return now.lease is not None and now.lease.run == self.me.run and now.lease.held
 
     def _whose(self, kept: Kept, now: Seen) -> str:
-        if now.lease is None or now.lease.run in (self.me.run, self.me.run + UNLOCKED):
+        if now.lease is None or now.number < kept.seen.number:  # Numbers do not go down by themselves.
+            return self._gone(kept)
+        if now.lease.run in (self.me.run, self.me.run + UNLOCKED):
             return "it was taken away with `reconciler unlock`"
         had = f"it is {now.lease.sentence}" if now.lease.held else f"{now.lease.holder.named} had it meanwhile"
         late = self.times.now() - kept.confirmed >= self.times.ttl
         why = "because this run did not renew it in time" if late else "after it was taken away from this run"
         return f"{had}, {why}"
+
+    def _gone(self, kept: Kept) -> str:
+        where = f"somebody removed {kept.log.place} or what is in it"
+        return (
+            f"its record is gone: {where}, and not with `reconciler unlock`; other runs may have found the catalog free"
+        )
 
     def _lose(self, kept: Kept, why: str, then: str = "no further step is started") -> None:
         if kept.lost is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from reconciler import app
 from reconciler.app_lease import places_of
-from reconciler.engine.lease import LeaseLog, Seen, taken_away
+from reconciler.engine.lease import LeaseLog, RecordGone, Seen, taken_away
 from reconciler.engine.lease_holder import liveness
 from reconciler.model.diagnostic import has_errors
 from reconciler.model.errors import CatalogError
@@ -66,6 +66,8 @@ def take_away(locked: Locked) -> bool:
     assert locked.seen.lease is not None
     try:
         return locked.log.swap(locked.seen, taken_away(locked.seen.lease)) is not None
+    except RecordGone:
+        return False
     except CatalogError as error:
         name = locked.shown.catalog
         raise app.Failure(

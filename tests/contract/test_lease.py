@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import shutil
 import threading
 from pathlib import Path
 from typing import Any
@@ -281,6 +282,22 @@ def test_a_lease_that_is_taken_away_is_seen_by_the_next_write(local: Path) -> No
     report = json.loads((local / "first.json").read_text())
     assert (report["outcome"], report["leases"][0]["ending"]) == ("failed", "lost")
     assert "it was not written: the lease of catalog lake was lost: it was taken away" in runs.out("first")
+    assert runs.run("second", "apply", "m.yaml", "--yes", "--lock-timeout", "0") == 0, runs.out("second")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ttl", [None, 3])
+def test_a_lease_folder_that_is_removed_is_no_unlock(local: Path, ttl: float | None) -> None:
+    """With a short time to live the next renewal comes before the write."""
+    runs = Runs(local, ttl=ttl)
+    with runs.holding("first") as first:
+        shutil.rmtree(local / "lake" / "__reconciler" / "lease")
+        threading.Event().wait(2 * FRESH)
+        runs.open_gate("first")
+        assert first.wait(90) == 1, runs.out("first")
+    assert runs.writers() == []
+    assert "was lost: its record is gone: somebody removed " in runs.out("first")
+    assert "and not with `reconciler unlock`" in runs.out("first")
     assert runs.run("second", "apply", "m.yaml", "--yes", "--lock-timeout", "0") == 0, runs.out("second")
 
 

@@ -222,6 +222,51 @@ def test_a_lease_that_was_taken_away_is_seen_by_the_next_write(by_hand: bool) ->
     keeper.release()
 
 
+GONE = "its record is gone: somebody removed memory or what is in it, and not with `reconciler unlock`"
+
+
+@pytest.mark.parametrize("passed", [FRESH, TTL / 3], ids=["a look", "a renewal"])
+@pytest.mark.parametrize("others", [False, True], ids=["nobody", "others"])
+def test_a_record_that_somebody_removed_is_a_lost_lease(passed: float, others: bool) -> None:
+    """Not only a look notices: a renewal does not make the record again, as if nobody could have come meanwhile."""
+    records, clock = MemoryLease(), Clock()
+    keeper = Keeper(me("a"), clock.times())
+    log = LeaseLog(records)
+    for _ in range(3):  # So that another run starts from a lower number.
+        assert log.swap(log.read(), free(me("z").lease(clock.times()))) is not None
+    keeper.take_all([Guarded("lake", records)], 0)
+    records.records.clear()
+    theirs = taken(log, "b", clock).seen if others else Seen()
+    clock.now += passed
+    problem = keeper.problem()
+    assert problem is not None
+    assert GONE in problem
+    keeper.release()
+    assert log.read() == theirs, "and what another has by now stays"
+    assert [use.ending for use in keeper.uses()] == ["lost"]
+
+
+def test_a_renewal_never_makes_a_removed_record_again() -> None:
+    """By itself: with a short time to live it comes before the look of a writer."""
+    records, clock = MemoryLease(), Clock()
+    keeper = Keeper(me("a"), clock.times())
+    keeper.take_all([Guarded("lake", records)], 0)
+    records.records.clear()
+    clock.now += TTL / 3
+    keeper._renew(keeper.kept[0])
+    assert GONE in (keeper.known() or "")
+    assert not records.records
+    keeper.release()
+
+
+def test_a_lease_that_is_waited_for_and_removed_is_free() -> None:
+    log, clock = LeaseLog(records := MemoryLease()), Clock()
+    taken(log, "a", clock)
+    clock.during = records.records.clear
+    got = taken(log, "b", clock, timeout=TTL)
+    assert (got.seen.number, got.waited < TTL) == (1, True)
+
+
 def test_a_look_that_fails_says_nothing_until_a_renewal_is_overdue() -> None:
     records, clock = Failing(), Clock()
     keeper = Keeper(me("a"), clock.times())
