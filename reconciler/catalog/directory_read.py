@@ -28,7 +28,7 @@ from reconciler.catalog.directory_unfinished import PAUSES, OnlyClaimed, Unfinis
 from reconciler.catalog.lance_dataset import Datasets
 from reconciler.catalog.locations import Surroundings
 from reconciler.catalog.marks import is_marked, split
-from reconciler.catalog.storage import RESERVED, Storage
+from reconciler.catalog.storage import RESERVED, Storage, marker
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import ROOT, Ident, Kind, dotted
 from reconciler.model.observed import (
@@ -296,8 +296,8 @@ class DirectoryReader:
             if marks.owner is not None and place.ident not in scope.detail:  # It may be asked to go.
                 self.need_inside(place.location)
             dataset = self.dataset(place) if scope.opens(place.ident, marks.owner) else UNKNOWN
-            if marks.owner is not None and place.listed and not self.is_made_by(marks.owner, place, dataset):
-                marks = _NO_MARKS
+            if marks.owner is not None and self._is_asked(place, scope, marks.owner):
+                marks = marks if self.is_made_by(marks.owner, place, dataset) else _NO_MARKS
             dataset = dataset if place.ident in scope.detail else UNKNOWN
             location = self.shown(place.ident, place.location, scope)
             found = Present(TableState(location, properties, marks, dataset, place=self.canonical(place.location)))
@@ -325,17 +325,36 @@ class DirectoryReader:
             return (record.marks, False) if ours else (_NO_MARKS, True)
         return record.marks, True
 
+    def _is_asked(self, place: Place, scope: Scope, owner: str) -> bool:
+        """Whether it matters whose data it is. Of a table in a namespace that no step can touch, its row is believed:
+        looking into every folder would make a listing as costly as reading all tables."""
+        return place.listed or scope.opens(place.ident, owner) or place.ident in scope.absent
+
     def is_made_by(self, owner: str, place: Place, data: DatasetState | Unknown | None = UNKNOWN) -> bool:
-        """Is the folder of a root table the one that its record speaks of? It has the owner's mark in its data, or the
-        token of the record; anything else was put there instead. Raises CatalogError when that cannot be read."""
+        """Is the data in the folder that of the table that our record, or its row, speaks of? It has the owner's mark,
+        or the folder has our token; anything else was put there instead. Raises CatalogError when that cannot be
+        read."""
         if isinstance(data, DatasetState) and is_marked(data, owner):
             return True
-        record = self.inventory.table(place.ident[0])
         token = self.storage.read(f"{place.location}/{RESERVED}")
-        if record is not None and record.claim and token == record.claim.encode():
+        if token is not None and token == self._token(owner, place):
             return True
-        found = self.dataset(place) if data is UNKNOWN else None
-        return found is not None and is_marked(found, owner)
+        try:
+            found = self.dataset(place) if data is UNKNOWN else data
+        except Unfinished:
+            if place.listed:
+                raise
+            return True  # The data of the row is gone, and nobody's is there instead.
+        if isinstance(found, DatasetState):
+            return is_marked(found, owner)
+        return not place.listed and token == b""  # Declared only, as earlier versions did it.
+
+    def _token(self, owner: str, place: Place) -> bytes | None:
+        """What our marker file says: of a root table the token of its record, else the owner, as the row does."""
+        if not place.listed:
+            return marker(owner)
+        record = self.inventory.table(place.ident[0])
+        return record.claim.encode() if record is not None and record.claim else None
 
     def dataset(self, place: Place) -> DatasetState | None:
         """None: declared only. Raises CatalogError when something is there that cannot be read."""

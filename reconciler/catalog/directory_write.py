@@ -28,7 +28,7 @@ from reconciler.catalog.directory_strays import folder_name
 from reconciler.catalog.directory_unfinished import PAUSES
 from reconciler.catalog.lance_remains import has_versions
 from reconciler.catalog.marks import join, split, updated
-from reconciler.catalog.storage import RESERVED
+from reconciler.catalog.storage import RESERVED, marker
 from reconciler.core.uris import contains
 from reconciler.model.change import (
     AdoptTable,
@@ -65,8 +65,7 @@ class DirectoryWriter:
         elif folder is None:
             self._declare_new(change)
         else:
-            self._insert(change, folder)
-            self.inventory.reattached(object_id(change.ident), folder)
+            self._attach(change, folder)
 
     def _existing_data(self, change: DeclareTable) -> str:
         location = change.location or ""
@@ -92,7 +91,7 @@ class DirectoryWriter:
             raise data_left(change.ident, self.storage.uri(left.location))
         while True:
             folder = folder_name(uuid.uuid4().hex, object_id(change.ident))
-            if self.storage.create(f"{folder}/{RESERVED}", b""):
+            if self.storage.create(f"{folder}/{RESERVED}", marker(change.marks.owner)):
                 break
         try:
             self._insert(change, folder)
@@ -101,6 +100,22 @@ class DirectoryWriter:
                 self.storage.delete(f"{folder}/{RESERVED}")
                 self.storage.prune(folder)
             raise
+
+    def _attach(self, change: DeclareTable, folder: str) -> None:
+        """The marker first, as in a folder of its own: a row of ours beside data without our mark says nothing."""
+        file = f"{folder}/{RESERVED}"
+        before = self.storage.read(file)
+        self.storage.replace(file, marker(change.marks.owner))
+        try:
+            self._insert(change, folder)
+        except CatalogError as error:
+            if not error.unknown_outcome:
+                if before is None:
+                    self.storage.delete(file)
+                else:
+                    self.storage.replace(file, before)
+            raise
+        self.inventory.reattached(object_id(change.ident), folder)
 
     def _insert(self, change: DeclareTable, folder: str) -> None:
         key = object_id(change.ident)
@@ -220,6 +235,8 @@ class DirectoryWriter:
         if place.listed:
             self.inventory.save(change.ident[0], change.marks, self._new_token(place) if dataset is None else "")
         else:
+            if dataset is None:
+                self.storage.replace(f"{place.location}/{RESERVED}", marker(change.marks.owner))
             self._edit_row(change.ident, {}, (), change.marks)
         if dataset is None:
             return Written()
@@ -262,6 +279,7 @@ class DirectoryWriter:
             return
         row = place.row
         owner = split(properties(row))[1].owner if row else None
+        self._need_our_data(place, owner)
         self.inventory.detach(DetachedRecord(object_id(change.ident), place.location, owner))
 
         def edit(rows: dict[str, Row]) -> None:
@@ -278,13 +296,7 @@ class DirectoryWriter:
     def _deregister_root(self, place: Place) -> None:
         """The marker is a file in the folder, so the folder must be the one that our record speaks of."""
         name = place.ident[0]
-        owner = self.reader.record_marks(place, None)[0].owner
-        if owner is not None and not self.reader.is_made_by(owner, place):
-            raise CatalogError(
-                Code.CONCURRENT_MODIFICATION,
-                f"{self.storage.uri(place.location)} holds other data than the table {name} of {owner}: move it "
-                "away, or adopt it first",
-            )
+        self._need_our_data(place, self.reader.record_marks(place, None)[0].owner)
         if self.storage.is_folder(place.location):
             self.datasets.stats.count("writes")
             self.storage.create(f"{place.location}/{DEREGISTERED}", b"")
@@ -297,6 +309,14 @@ class DirectoryWriter:
         if self.capabilities.manifest:
             self.manifest.edit(edit)
         self.inventory.forget(name)
+
+    def _need_our_data(self, place: Place, owner: str | None) -> None:
+        if owner is not None and not self.reader.is_made_by(owner, place):
+            raise CatalogError(
+                Code.CONCURRENT_MODIFICATION,
+                f"{self.storage.uri(place.location)} holds other data than the table {dotted(place.ident)} of {owner}: "
+                "move it away, or adopt it first",
+            )
 
     def create_dataset(self, change: CreateDataset, context: WriteContext) -> Written:
         from reconciler.catalog.lance_write import create_dataset

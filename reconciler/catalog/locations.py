@@ -6,11 +6,10 @@ import os
 from collections.abc import Callable, Mapping
 
 from reconciler.catalog.lance_remains import COPYING, copying, had_versions, has_data, has_versions
-from reconciler.catalog.storage import RESERVED, Storage, open_storage
+from reconciler.catalog.storage import RESERVED, Storage, marker, open_storage
 from reconciler.core.uris import canonical_location, folders_above, is_file_uri, with_store_scheme
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.observed import LocationCheck
-from reconciler.model.state import OWNER_KEY
 
 _REMAINS = frozenset({"_versions", "_transactions", "data", "_indices", "_deletions"})
 Kept = Mapping[str, Callable[[str], bool]]
@@ -142,14 +141,14 @@ class Places:
 
     def reserve(self, location: str, owner: str | None = None) -> bool:
         """Puts the marker there; False when it is there already."""
-        return self._open(location).create(RESERVED, _mark(owner))
+        return self._open(location).create(RESERVED, marker(owner))
 
     def take(self, location: str, owner: str | None) -> None:
         """The marker of a table that is this owner's now, whatever it said before."""
-        self._open(location).replace(RESERVED, _mark(owner))
+        self._open(location).replace(RESERVED, marker(owner))
 
     def is_marked(self, location: str, owner: str) -> bool:
-        return self._open(location).read(RESERVED) == _mark(owner)
+        return self._open(location).read(RESERVED) == marker(owner)
 
     def has_marker(self, location: str) -> bool:
         """Of any table that was declared there, whoever owns it."""
@@ -162,7 +161,3 @@ class Places:
 
     def _open(self, location: str) -> Storage:
         return open_storage(lance_uri(location), self._options)
-
-
-def _mark(owner: str | None) -> bytes:
-    return f"{OWNER_KEY}={owner}\n".encode() if owner is not None else b""

@@ -15,12 +15,18 @@ from urllib.parse import quote
 
 from reconciler.core.uris import canonical_location, contains, is_file_uri
 from reconciler.model.errors import CatalogError, Code
+from reconciler.model.state import OWNER_KEY
 
 LARGEST_RECORD = 16 << 20
 """Bytes of a record of ours, with ample room."""
 VERSIONS = "_versions"
 RESERVED = ".lance-reserved"
 """The mark of a table that was declared, as the directory layout has it. It stays when data is written."""
+
+
+def marker(owner: str | None) -> bytes:
+    """What that file says of whose table it is: also while there is no data yet, and where its users write it."""
+    return f"{OWNER_KEY}={owner}\n".encode() if owner is not None else b""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,5 @@
-"""The folder of a root table is its entry: when somebody put other data in its place, our record of the table does not
-make that data ours. Nothing is written into it, not even the marker that takes a table out of the catalog."""
+"""When somebody put other data in the place of a table of ours, our record of the table, or its row, does not make that
+data ours. Nothing is written into it, not even the marker that takes a table out of the catalog."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import lance
 import pyarrow as pa
 import pytest
-from cli_runs import catalog, reconciler, table, write
+from cli_runs import catalog, namespace, reconciler, table, write
 from contract.outsider_dir import LocalFiles
 
 LAYOUTS: dict[str, dict[str, Any]] = {"default": {}, "v1": {"manifest_enabled": False}}
@@ -187,3 +187,109 @@ def test_a_declared_table_that_is_made_again_is_nobodys(tmp_path: Path, options:
     assert reconciler(tmp_path, "apply", "m.yaml", "--yes", "--adopt").code == 0
     assert marker.read_bytes() != b"reserved"
     assert reconciler(tmp_path, "plan", "m.yaml", "--format", "json").json["unowned"] == []
+
+
+WITH_NAMESPACES: dict[str, dict[str, Any]] = {"default": {}, "v2": {"dir_listing_enabled": False}}
+WITHOUT_SCHEMA = ("schema: [{name: id, type: int64}]", "protect: false")
+
+
+@pytest.fixture(params=WITH_NAMESPACES)
+def nested(request: pytest.FixtureRequest) -> dict[str, Any]:
+    return WITH_NAMESPACES[request.param]
+
+
+def folder_of(home: Path, name: str = "t") -> Path:
+    (folder,) = (p for p in (home / "lake").iterdir() if p.name.endswith(f"a${name}"))
+    return folder
+
+
+@pytest.fixture
+def swapped(tmp_path: Path, nested: dict[str, Any]) -> Path:
+    """`a.t` is ours; somebody else's dataset is in its folder."""
+    write(tmp_path, catalog("me", **nested), namespace("a"), table("a", "t"), table("a", "u"))
+    assert reconciler(tmp_path, "apply", "m.yaml", "--yes").code == 0
+    folder = folder_of(tmp_path)
+    shutil.rmtree(folder)
+    lance.write_dataset(pa.table({"id": [1], "secret": ["x"]}), folder)
+    return tmp_path
+
+
+@pytest.mark.parametrize("marked", [None, "them"])
+def test_a_swapped_table_in_a_namespace_is_not_ours_for_any_step(
+    swapped: Path, nested: dict[str, Any], marked: str | None
+) -> None:
+    if marked:
+        lance.dataset(folder_of(swapped)).update_metadata({"reconciler.owner": marked})
+    before = LocalFiles(swapped / "lake").all()
+    wanted = table("a", "t", spec="allow: [drop_column]\n  properties: {k: v}\n  protect: true")
+    write(swapped, catalog("me", **nested), namespace("a"), wanted, table("a", "u"))
+    plan = reconciler(swapped, "plan", "m.yaml", "--format", "json").json
+    assert {s["action"]: s["blocked_by"] for s in plan["steps"]} == dict.fromkeys(
+        ("update_table", "drop_columns"), "foreign_owner" if marked else "adopt"
+    )
+    assert reconciler(swapped, "apply", "m.yaml", "--yes").code == 3
+    status = reconciler(swapped, "status", "m.yaml").out
+    assert "Ours:         1 namespace, 1 table" in status
+    assert LocalFiles(swapped / "lake").all() == before
+    more = ("--take-over", marked) if marked else ("--adopt",)
+    assert reconciler(swapped, "apply", "m.yaml", "--yes", *more).code == 0
+    assert lance.dataset(folder_of(swapped)).schema.names == ["id"]
+    assert reconciler(swapped, "plan", "m.yaml", "--detailed-exitcode").code == 0
+
+
+def test_a_swapped_table_in_a_namespace_is_not_deregistered(swapped: Path, nested: dict[str, Any]) -> None:
+    before = LocalFiles(swapped / "lake").all()
+    kept = (catalog("me", **nested), namespace("a"), table("a", "u"))
+    write(swapped, *kept)
+    assert reconciler(swapped, "plan", "m.yaml", "--prune", "--format", "json").json["steps"] == []
+    assert reconciler(swapped, "apply", "m.yaml", "--yes", "--prune").code == 0
+    write(swapped, *kept, table("a", "t").replace("schema: [{name: id, type: int64}]", "state: absent"))
+    (step,) = reconciler(swapped, "plan", "m.yaml", "--format", "json").json["steps"]
+    assert (step["verdict"], step["blocked_by"]) == ("blocked", "not_owned")
+    assert reconciler(swapped, "apply", "m.yaml", "--yes").code == 3
+    assert LocalFiles(swapped / "lake").all() == before
+
+
+def test_a_plan_of_before_does_not_deregister_it_either(tmp_path: Path, nested: dict[str, Any]) -> None:
+    docs = catalog("me", **nested), namespace("a")
+    write(tmp_path, *docs, table("a", "t"), table("a", "u"))
+    assert reconciler(tmp_path, "apply", "m.yaml", "--yes").code == 0
+    write(tmp_path, *docs, table("a", "u"))
+    assert reconciler(tmp_path, "plan", "m.yaml", "--prune", "-o", "p.json").code == 0
+    folder = folder_of(tmp_path)
+    shutil.rmtree(folder)
+    lance.write_dataset(pa.table({"id": [1], "secret": ["x"]}), folder)
+    before = LocalFiles(folder).all()
+    assert reconciler(tmp_path, "apply", "--plan", "p.json", "--yes").code in (1, 4)
+    assert LocalFiles(folder).all() == before
+    write(tmp_path, *docs, table("a", "t", schema="[{name: id, type: int64}, {name: secret, type: string}]"))
+    assert reconciler(tmp_path, "plan", "m.yaml", "--format", "json").json["unowned"] != []  # It is still there.
+
+
+def test_a_declared_table_in_a_namespace_is_ours_by_its_marker(tmp_path: Path, nested: dict[str, Any]) -> None:
+    """Also once its users have written its rows, without our mark. A folder whose marker names nobody, with rows in it,
+    was put there by somebody else."""
+    docs = catalog("me", **nested), namespace("a")
+    write(tmp_path, *docs, table("a", "t").replace(*WITHOUT_SCHEMA))
+    assert reconciler(tmp_path, "apply", "m.yaml", "--yes").code == 0
+    folder = folder_of(tmp_path)
+    write(tmp_path, *docs, table("a", "t").replace("schema: [{name: id, type: int64}]", "state: absent"))
+    held: list[str | None] = []
+    for rows, token in ((False, None), (True, None), (True, b""), (True, b"reconciler.owner=them\n")):
+        if rows:
+            lance.write_dataset(pa.table({"id": [1]}), folder, mode="append")
+        if token is not None:
+            (folder / ".lance-reserved").write_bytes(token)
+        held += [s["blocked_by"] for s in reconciler(tmp_path, "plan", "m.yaml", "--format", "json").json["steps"]]
+    assert held == [None, None, "not_owned", "not_owned"]
+
+
+def test_a_row_whose_folder_is_gone_can_still_be_taken_out(tmp_path: Path, nested: dict[str, Any]) -> None:
+    """Nobody's data is there instead."""
+    docs = catalog("me", **nested), namespace("a")
+    write(tmp_path, *docs, table("a", "t"))
+    assert reconciler(tmp_path, "apply", "m.yaml", "--yes").code == 0
+    shutil.rmtree(folder_of(tmp_path))
+    write(tmp_path, *docs, table("a", "t").replace("schema: [{name: id, type: int64}]", "state: absent"))
+    assert reconciler(tmp_path, "apply", "m.yaml", "--yes").code == 0
+    assert reconciler(tmp_path, "plan", "m.yaml", "--detailed-exitcode").code == 0

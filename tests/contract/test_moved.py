@@ -36,9 +36,8 @@ def pointed(lake: Lake) -> Lake:
 
 
 def is_folder(lake: Lake) -> bool:
-    """Its folder is the whole table, and other data in its place is another table: no entry of ours is left."""
-    capabilities = lake.site.capabilities
-    return isinstance(capabilities, DirectoryCapabilities) and capabilities.listed(lake.t("t"))
+    """Our record of the table counts only with our mark beside it: no entry of ours is left."""
+    return isinstance(lake.site.capabilities, DirectoryCapabilities)
 
 
 def test_data_without_our_mark_is_not_ours_whatever_the_entry_says(pointed: Lake) -> None:
