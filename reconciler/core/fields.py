@@ -109,6 +109,24 @@ def pairs(want: ArrowType, live: ArrowType, prefix: str) -> Iterator[tuple[str, 
             yield from pairs(f.type, there[f.name].type, f"{prefix}{f.name}.")
 
 
+def with_others(fields: Fields, live: Fields) -> Fields:
+    """The fields, and after them what `live` has besides, at any depth."""
+    there = {f.name: f for f in live}
+    known = [replace(f, type=_with_others(f.type, there[f.name].type)) if f.name in there else f for f in fields]
+    names = {f.name for f in fields}
+    return (*known, *(f for f in live if f.name not in names))
+
+
+def _with_others(type_: ArrowType, live: ArrowType) -> ArrowType:
+    match type_, live:
+        case Struct(fields), Struct(others):
+            return Struct(with_others(fields, others))
+        case ListOf(), ListOf():
+            return replace(type_, item=_with_others(type_.item, live.item))
+        case _:
+            return type_
+
+
 def bare(type_: ArrowType) -> ArrowType:
     """The type without comments, metadata and hints on nested fields: what is compared as a type."""
     match type_:

@@ -1,7 +1,9 @@
 """What rules are judged on: an object as it will be, which is not always as it is declared.
 
-What `ignoreDifferences` leaves to others is not written, so that only what is live counts. A table that is copied
-without a `schema` gets the columns of the other one. Pure.
+What `ignoreDifferences` leaves to others is not written, so that only what is live counts. A table also has the columns
+that no manifest names and that no step of the plan takes away: all of them without a `schema`, else those that
+`schemaMode: at_least` leaves alone or whose drop is blocked. A table that is copied without a `schema` gets the columns
+of the other one. Pure.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from dataclasses import replace
 
 from reconciler.core.diff_properties import ignored_paths, left_to_others
 from reconciler.core.diff_schema import ignore_rule, unignored
-from reconciler.core.fields import Fields
+from reconciler.core.fields import Fields, with_others
 from reconciler.core.world import World
 from reconciler.model.change import MigrateTable
 from reconciler.model.desired import DesiredObject, DesiredTable
@@ -31,8 +33,7 @@ class Targets:
         self._copied = {s.key: s.change.fields for s in steps if isinstance(s.change, MigrateTable)}
 
     def of(self, want: DesiredObject) -> DesiredObject:
-        is_copied = isinstance(want, DesiredTable) and want.fields is None and want.migration is not None
-        if not want.ignore_differences and not is_copied:
+        if not want.ignore_differences and not (self.known and isinstance(want, DesiredTable)):
             return want
         state = self._state(want)
         left, live = left_to_others(ignored_paths(want)), state.properties if state is not None else {}
@@ -51,12 +52,12 @@ class Targets:
         dataset = state.dataset if isinstance(state, TableState) else None
         live = dataset.fields if isinstance(dataset, DatasetState) else None
         if want.fields is None:
-            shown = self._copied.get(ObjectKey(want.catalog, want.ident, "Table"), live)
-            return shown if want.migration is not None else None
-        if not any(path.split(".")[0] == "schema" for path in want.ignore_differences):
-            return want.fields
+            return self._copied.get(ObjectKey(want.catalog, want.ident, "Table"), live)
+        ignored = any(path.split(".")[0] == "schema" for path in want.ignore_differences)
         if live is None:
             rule = ignore_rule(want.ignore_differences)
-            return tuple(unignored(f, f.name, rule) for f in want.fields)
-        there = {f.name: f for f in live}
-        return live if "schema" in want.ignore_differences else tuple(there.get(f.name, f) for f in want.fields)
+            return tuple(unignored(f, f.name, rule) for f in want.fields) if ignored else want.fields
+        if "schema" in want.ignore_differences:
+            return live
+        there = {f.name: f for f in live} if ignored else {}
+        return with_others(tuple(there.get(f.name, f) for f in want.fields), live)

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import lance
+import pyarrow as pa
 import pytest
 from cli.cli_runs import catalog, check_schema, namespace, reconciler, table, write
 
@@ -220,6 +222,56 @@ def test_a_column_without_the_comment_that_is_left_to_others(tmp_path: Path) -> 
         spec = f"ignoreDifferences: [{ignored}]"
         write(tmp_path, catalog(), namespace("n"), table("n", "t", schema=schema, spec=spec), policy(rule))
         assert reconciler(tmp_path, "plan", "m.yaml", "--detailed-exitcode").code == code, ignored
+
+
+NAMES = "{rule: column-limits, name: '[a-z]+'}"
+TAGGED = "{rule: tagged-columns, columns: BAD, require: {metadata: {pii: 'true'}}}"
+
+
+def live_columns(folder: Path, **columns: Any) -> None:
+    """In a dataset that somebody else made."""
+    lance.write_dataset(pa.table({"id": [1], **columns}), folder / "lake" / "t.lance")
+
+
+@pytest.mark.parametrize("rule", [NAMES, TAGGED, "{rule: column-limits, maxColumns: 1}"])
+@pytest.mark.parametrize("how", ["at_least", "without", "blocked"])
+def test_a_live_column_that_stays_is_judged(tmp_path: Path, rule: str, how: str) -> None:
+    """Declared or not: when the table is taken over, and ever after. Offline nobody knows of it."""
+    live_columns(tmp_path, BAD=["x"])
+    declared = table("t", spec="schemaMode: at_least" if how == "at_least" else "protect: false")
+    if how == "without":
+        declared = declared.replace("  schema: [{name: id, type: int64}]\n", "")
+    write(tmp_path, catalog(), declared, policy(rule))
+    assert reconciler(tmp_path, "validate", "m.yaml").code == 0
+    for adopt in (("--adopt",), ()):
+        planned = reconciler(tmp_path, "plan", "m.yaml", *adopt, "--format", "json")
+        assert planned.code == 3, planned
+        assert [f["object"]["id"] for f in planned.json["findings"]] == [["t"]]
+        assert planned.json["findings"][0]["source"]["line"] > 0
+        assert reconciler(tmp_path, "apply", "m.yaml", "--yes", *adopt).code == 3
+        write(tmp_path, catalog(), declared)
+        reconciler(tmp_path, "apply", "m.yaml", "--yes", "--adopt")
+        write(tmp_path, catalog(), declared, policy(rule))
+
+
+def test_a_nested_column_that_stays_is_judged(tmp_path: Path) -> None:
+    live_columns(tmp_path, s=[{"a": 1, "BAD": 2}])
+    schema = "[{name: id, type: int64}, {name: s, type: 'struct<a: int64>'}]"
+    write(tmp_path, catalog(), table("t", schema=schema, spec="schemaMode: at_least"), policy(NAMES))
+    planned = reconciler(tmp_path, "plan", "m.yaml", "--adopt", "--format", "json")
+    assert planned.code == 3, planned
+    assert "'s.BAD'" in planned.json["findings"][0]["message"]
+
+
+def test_a_live_column_that_the_plan_takes_away_is_not_judged(tmp_path: Path) -> None:
+    for name, new in (("BAD", ""), ("OLD", ", {name: new, type: string, renamedFrom: OLD}")):
+        folder = tmp_path / name
+        folder.mkdir()
+        live_columns(folder, **{name: ["x"]})
+        schema = f"[{{name: id, type: int64}}{new}]"
+        write(folder, catalog(), table("t", schema=schema, spec="allow: [drop_column]"), policy(NAMES))
+        assert reconciler(folder, "apply", "m.yaml", "--yes", "--adopt").code == 0
+        assert reconciler(folder, "plan", "m.yaml", "--detailed-exitcode").code == 0
 
 
 @pytest.mark.parametrize(
