@@ -66,6 +66,8 @@ class Recorded:
     params: Mapping[str, Param]
     segments: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     last: LastBuild | None = None
+    kept: Mapping[str, Param] = field(default_factory=dict)
+    """See `BuildRecord`."""
     earlier: tuple[str, ...] = ()
     """The segments of definitions before this one: one of them is live until the new index is swapped in."""
 
@@ -220,7 +222,9 @@ def _record_of(recorded: Recorded | None, kind: str, live: set[str]) -> BuildRec
     if recorded is None or recorded.type != kind:
         return None
     built = recorded.built(live)
-    return BuildRecord(recorded.params) if built is None else BuildRecord(recorded.params, built[0], True, built[1])
+    if built is None:
+        return BuildRecord(recorded.params, kept=recorded.kept)
+    return BuildRecord(recorded.params, built[0], True, built[1], recorded.kept)
 
 
 def load_record(text: str | None) -> dict[str, Recorded]:
@@ -234,6 +238,7 @@ def load_record(text: str | None) -> dict[str, Recorded]:
                 dict(e["params"]),
                 {str(segment): (int(rows), int(again)) for segment, rows, again in e.get("segments", ())},
                 LastBuild(*map(str, e["last"])) if "last" in e else None,
+                dict(e.get("kept", {})),
                 tuple(map(str, e.get("earlier", ()))),
             )
             for name, e in entries.items()
@@ -256,6 +261,7 @@ def _entry(recorded: Recorded) -> dict[str, object]:
         "params": dict(recorded.params),
         "segments": segments,
         **({} if last is None else {"last": [last.segment, last.data, last.why]}),
+        **({"kept": dict(recorded.kept)} if recorded.kept else {}),
         **({"earlier": [*recorded.earlier]} if recorded.earlier else {}),
     }
 
@@ -312,13 +318,13 @@ def moved_builds(record: Record, before: Any, after: Any) -> dict[str, Recorded]
 
 
 def _recorded(index: Index, segments: Mapping[str, tuple[int, int]]) -> Recorded:
-    return Recorded(index.column, index.type, dict(index.params), segments)
+    return Recorded(index.column, index.type, dict(index.params), segments, kept=dict(index.kept))
 
 
 def build(dataset: Any, index: Index) -> tuple[Any, LastBuild | None]:
     """The files of a new index over all rows of this version, without a commit: its metadata, for `swap`. Built under
     a name of its own, because Lance refuses a name that is taken by an index on another column."""
-    params: dict[str, Any] = dict(index.params)
+    params: dict[str, Any] = index.built_with
     fragments = [fragment.fragment_id for fragment in dataset.get_fragments()]
     if index.type in VECTOR_INDEXES and dataset.count_rows() == 0:
         params.setdefault(PARTITIONS, 1)  # lance wants a number when there is no data to derive one from
@@ -354,7 +360,7 @@ def _covers_rows(dataset: Any, index: Index) -> bool:
     for d in dataset.describe_indices():
         if d.name == index.name and d.num_rows_indexed:
             metric = _described(d.details or {}).get("metric")
-            same = str(index.params.get("metric", metric)).lower() == str(metric)
+            same = str(index.built_with.get("metric", metric)).lower() == str(metric)
             return same and [*d.field_names] == [index.column] and str(d.index_type).lower() == index.type
     return False
 

@@ -307,7 +307,7 @@ def _put_over_nothing(dataset: Any, datasets: Datasets, uri: str, index: Index) 
         dataset.drop_index(index.name)
         dataset = datasets.open(uri)
     may_write()
-    dataset.create_scalar_index(index.column, index.type.upper(), name=index.name, replace=True, **index.params)
+    dataset.create_scalar_index(index.column, index.type.upper(), name=index.name, replace=True, **index.built_with)
     return dataset
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from reconciler.core.diff_index import by_name, index_differences
 from reconciler.core.draft import Draft, Drafter
+from reconciler.core.kept_params import keeping
 from reconciler.core.ownership import data_owner
 from reconciler.core.plan_index import wanted_indexes, with_live_names
 from reconciler.model.change import DropIndex, MaterializeTable, RefreshIndex
@@ -108,11 +109,12 @@ def _advice(d: Drafter, state: TableState, index: Index) -> str:
 
 
 def _as_declared(want: DesiredTable, dataset: DatasetState) -> Iterator[Index]:
-    """The declared indexes that are live and equal: one that differs has a step of its own, or may not be touched."""
+    """The declared indexes that are live and equal, with what a build keeps. One that differs has a step of its own,
+    or may not be touched."""
     live = by_name(dataset.indexes)
     for index in sorted(wanted_indexes(with_live_names(want, dataset)), key=lambda i: i.name):
         if index.name in live and not index_differences(index, live[index.name]):
-            yield index
+            yield keeping(index, live[index.name])
 
 
 def _live(start: Finding) -> dict[str, Index]:

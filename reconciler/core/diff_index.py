@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from reconciler.core.kept_params import PARTITIONS, alike, not_kept
 from reconciler.core.text import plural
 from reconciler.model.state import UNKNOWN, Index, Param, Unknown
 
-PARTITIONS = "num_partitions"
 ROWS_PER_PQ_PARTITION = 256
 """Lance trains no more partitions of a product-quantized index than it has this many vectors for. Measured."""
 
@@ -30,7 +30,7 @@ def index_differences(want: Index, live: Index) -> Differences:
     for key, value in want.params.items():
         if key in live.params:
             found = live.params[key]
-            if not _equal(found, value) and not _adjusted(key, want, live):
+            if not alike(found, value) and not _adjusted(key, want, live):
                 out[key] = (found, value)
         elif _declared_anew(key, value, live):
             out[key] = (UNKNOWN, value)
@@ -39,12 +39,14 @@ def index_differences(want: Index, live: Index) -> Differences:
 
 def _declared_anew(key: str, value: Param, live: Index) -> bool:
     record = live.record
-    return record is not None and record.current and key in record.params and not _equal(record.params[key], value)
+    return record is not None and record.current and key in record.params and not alike(record.params[key], value)
 
 
 def differences_text(want: Index, live: Index) -> str:
+    """What a build of the declared index in place of the live one changes. Empty where nothing differs."""
     found = index_differences(want, live)
-    return ", ".join(_difference(key, old, new, want, live) for key, (old, new) in found.items())
+    told = [_difference(key, old, new, want, live) for key, (old, new) in found.items()]
+    return ", ".join([*told, *not_kept(want, live)] if told else [])
 
 
 def _difference(key: str, old: Param | Unknown, new: Param, want: Index, live: Index) -> str:
@@ -65,7 +67,7 @@ def index_notes(want: Index, live: Index) -> Iterator[str]:
     for key, value in want.params.items():
         if key in differ:
             continue
-        if key in live.params and not _equal(live.params[key], value):
+        if key in live.params and not alike(live.params[key], value):
             built = f"declared {value!s}, built {live.params[key]!s}"
             why = _why(want, live) if key == PARTITIONS else "Lance has built it so from this declaration"
             yield f"{key} of index {want.name} is adjusted: {built}: {why}"
@@ -113,12 +115,6 @@ def _most_partitions(want: Index, rows: int | None) -> int | None:
 
 def _per_partition(want: Index) -> int:
     return ROWS_PER_PQ_PARTITION if want.type.endswith("pq") else 1
-
-
-def _equal(a: Param, b: Param) -> bool:
-    if isinstance(a, str) and isinstance(b, str):
-        return a.lower() == b.lower()
-    return a == b
 
 
 def by_name(indexes: tuple[Index, ...]) -> Mapping[str, Index]:

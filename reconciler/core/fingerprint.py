@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from reconciler.core.kept_params import chosen
 from reconciler.core.uris import canonical_location
 from reconciler.model.arrow import Field
 from reconciler.model.codec import canonical, column_json, field_json, finding_json, marks_json
@@ -77,14 +78,15 @@ def _dataset(dataset: DatasetState | Unknown | None) -> Json:
 
 
 def _index(index: Index) -> list[Json]:
-    """Of an index that we built: the parameters that were declared, because what Lance fills in by itself cannot be
-    foretold. While it is the one that we built, they count as declared: where Lance built something else, it is what
-    Lance made of them. Of any other index: everything that can be read."""
+    """Of an index that we built: the parameters that were declared, and those that somebody chose besides: a build in
+    its place keeps them. What Lance makes of the rows cannot be foretold. While it is the one that we built, they count
+    as declared: where Lance built something else, it is what Lance made of them. Of any other index: everything that
+    can be read."""
     record = index.record
     if record is None:
         return [index.name, index.column, index.type, _alike(index.params)]
     live = {} if record.current else index.params
-    params = _alike({k: live.get(k, v) for k, v in record.params.items()})
+    params = _alike({**chosen(index, record.params), **{k: live.get(k, v) for k, v in record.params.items()}})
     again: list[Json] = [record.again] if record.current and record.again else []
     return [index.name, index.column, index.type, params, *again]
 

@@ -43,12 +43,39 @@ _SQ_BITS = 8
 _RQ_BITS = 9
 _LEAST_M, _M, _EF = 4, 20, 150
 _NGRAM = 3
+_HNSW: Mapping[str, Param] = {"m": _M, "ef_construction": _EF, "max_level": 7}
+_BITS = {"pq": 8, "sq": 8, "rq": 5}
+_TEXT_INDEX: Mapping[str, Param] = {
+    "with_position": False, "base_tokenizer": "simple", "language": "English", "max_token_length": 40,
+    "lower_case": True, "stem": True, "remove_stop_words": True, "ascii_folding": True, "min_ngram_length": _NGRAM,
+    "max_ngram_length": _NGRAM, "prefix_only": False, "block_size": 128, "document_granularity": "row",
+}  # fmt: skip
+_EXACT: Mapping[str, Param] = {"stem": False, "remove_stop_words": False}
+_OF_TOKENIZER: Mapping[str, Mapping[str, Param]] = {
+    "ngram": _EXACT,
+    "code": {
+        **_EXACT, "split_identifiers": False, "split_on_numerics": True, "preserve_original": True,
+        "index_operators": False,
+    },
+}  # fmt: skip
 _MODELS = ("jieba", "lindera")
 _TOKENIZERS = ("simple", "whitespace", "raw", "ngram", "icu", "icu/split", "code", "jieba")
 _LANGUAGES = (
     "Arabic", "Danish", "Dutch", "English", "Finnish", "French", "German", "Greek", "Hungarian", "Italian",
     "Norwegian", "Portuguese", "Romanian", "Russian", "Spanish", "Swedish", "Tamil", "Turkish",
 )  # fmt: skip
+
+
+def defaults(type_: str, params: Mapping[str, Param]) -> dict[str, Param]:
+    """What pylance gives an index that is built with `params`: of each parameter that it takes and that does not depend
+    on the rows."""
+    if type_ == "inverted":
+        return {**_TEXT_INDEX, **_OF_TOKENIZER.get(str(params.get("base_tokenizer")), {})}
+    if type_ not in VECTOR_INDEXES:
+        return {}
+    kind = type_[-2:]
+    quantized: dict[str, Param] = {"num_bits": _BITS[kind]} if kind in _BITS else {}
+    return {"metric": "l2", **quantized, **(_HNSW if "hnsw" in type_ else {})}
 
 
 def not_taken(params: Mapping[str, Param], type_: str) -> Iterator[tuple[str, str]]:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from reconciler.core.diff_index import by_name, differences_text, index_differences
+from reconciler.core.kept_params import keeping
 from reconciler.core.plan_index import wanted_indexes, with_live_names
 from reconciler.core.text import listing, plural
 from reconciler.core.verdicts import span
@@ -142,12 +143,13 @@ def due_indexes(want: Maintenance, facts: Facts, compacts: bool) -> list[str]:
 
 
 def declared_builds(want: DesiredTable, live: DatasetState) -> dict[str, tuple[Index, Index]]:
-    """The declared indexes that maintenance does not leave to Lance, by name: as declared, and live. Vector indexes,
+    """The declared indexes that maintenance does not leave to Lance, by name: as declared, with what a
+    build keeps, and live. Vector indexes,
     and others that have other parameters than declared, which Lance would keep. What is of another type or column is
     replaced by `apply`, or not at all."""
     there = by_name(live.indexes)
     declared = wanted_indexes(with_live_names(want, live))
-    pairs = {i.name: (i, there[i.name]) for i in declared if i.name in there}
+    pairs = {i.name: (keeping(i, there[i.name]), there[i.name]) for i in declared if i.name in there}
     same = {n: (i, found) for n, (i, found) in pairs.items() if (i.type, i.column) == (found.type, found.column)}
     return {n: pair for n, pair in same.items() if pair[0].type in VECTOR_INDEXES or index_differences(*pair)}
 

@@ -15,6 +15,7 @@ from itertools import groupby
 from reconciler.core.diff_schema import Difference, ignore_rule
 from reconciler.core.draft import Block, Drafter, allow_block
 from reconciler.core.fields import bare
+from reconciler.core.kept_params import keeping
 from reconciler.core.plan_index import rebuild_index, wanted_indexes, with_live_names
 from reconciler.core.rewrite import rewritten
 from reconciler.core.text import listing
@@ -147,7 +148,7 @@ class Casts:
                 return
         risk = "destructive" if foreign else risk
         if d.propose(change, risk, reason + self._unread(checks), before, word, ["drop_index"] if foreign else ()):
-            self._again |= {i.name: declared[i.name] for i in lost if i.name in declared}
+            self._again |= {i.name: keeping(declared[i.name], i) for i in lost if i.name in declared}
 
     def _declared(self) -> dict[str, Index]:
         named = with_live_names(self.want, self.d.dataset)

@@ -10,6 +10,7 @@ from reconciler.core.diff_index import by_name, differences_text, index_differen
 from reconciler.core.draft import Block, Drafter
 from reconciler.core.fields import bare, find
 from reconciler.core.index_fit import unsuitable
+from reconciler.core.kept_params import keeping
 from reconciler.model.change import CreateIndex, DropIndex, ReplaceIndex
 from reconciler.model.codec import index_json
 from reconciler.model.desired import DesiredTable
@@ -80,7 +81,7 @@ def replacing(ident: Ident, index: Index, live: Index) -> ReplaceIndex:
     """The step that builds `index` in place of `live`."""
     known = live.record if live.type == index.type else None
     same = known is not None and known.current and known.params == index.params
-    return ReplaceIndex(ident, index, known.again + 1 if known is not None and same else 0)
+    return ReplaceIndex(ident, keeping(index, live), known.again + 1 if known is not None and same else 0)
 
 
 def drop_indexes(d: Drafter, want: DesiredTable) -> None:
@@ -118,8 +119,8 @@ def _no_fit(d: Drafter, want: DesiredTable, index: Index) -> Block | None:
 
 
 def rebuild_index(d: Drafter, want: DesiredTable, index: Index) -> bool:
-    """A declared index that went with the old type of its column. False when it does not fit the column that it is
-    declared on, as that is now."""
+    """An index that went with the old type of its column: as declared, with what it keeps. False when it does not fit
+    the column that it is declared on, as that is now."""
     if _no_fit(d, want, index) is not None:
         return False
     reason = f"index {index.name} is built again: it went with the old type of its column; until then there is none"

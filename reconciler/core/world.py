@@ -338,7 +338,8 @@ def _updated(dataset: DatasetState, change: c.UpdateDataset) -> DatasetState:
 
 def _built(index: Index, again: int = 0) -> Index:
     """What Lance makes of it cannot be foretold in every part, so it counts as declared (see `fingerprint`)."""
-    return replace(index, record=BuildRecord(index.params, current=True, again=again))
+    record = BuildRecord(index.params, current=True, again=again, kept=index.kept)
+    return replace(index, params=index.built_with, kept={}, record=record)
 
 
 def _builds(dataset: DatasetState, index: Index) -> int:

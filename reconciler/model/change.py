@@ -259,7 +259,7 @@ class DropIndex:
 
 @dataclass(frozen=True, slots=True)
 class RefreshIndex:
-    """Builds a declared index again over all rows, in one commit, with the declared parameters. Nothing that a plan
+    """Builds a declared index again over all rows, in one commit, with the same parameters. Nothing that a plan
     compares changes by it, so the live coverage says whether it is still to be done (`core.coverage.refresh_due`)."""
 
     action: ClassVar[str] = "refresh_index"

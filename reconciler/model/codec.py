@@ -97,10 +97,13 @@ def field_from(value: Mapping[str, Any]) -> Field:
 
 
 def index_json(index: Index) -> dict[str, Json]:
-    """`params` of a live index are what was read from it; `unread` names those that cannot be read."""
+    """`params` of a live index are what was read from it; `unread` names those that cannot be read.
+    `kept`: of an index that a step builds, what it takes over from the live one."""
     out: dict[str, Json] = {"name": index.name, "column": index.column, "type": index.type}
     if index.params:
         out["params"] = dict(index.params)
+    if index.kept:
+        out["kept"] = dict(index.kept)
     if index.unread:
         out["unread"] = [*sorted(index.unread)]
     if index.record is not None:
@@ -111,6 +114,8 @@ def index_json(index: Index) -> dict[str, Json]:
             record["current"] = True
         if index.record.again:
             record["again"] = index.record.again
+        if index.record.kept:
+            record["kept"] = dict(index.record.kept)
         out["record"] = record
     return out
 
@@ -126,11 +131,16 @@ def index_from(value: Mapping[str, Any]) -> Index:
         None
         if record is None
         else BuildRecord(
-            dict(record["declared"]), record.get("rows"), record.get("current", False), record.get("again", 0)
+            dict(record["declared"]),
+            record.get("rows"),
+            record.get("current", False),
+            record.get("again", 0),
+            dict(record.get("kept", {})),
         ),
         value.get("rows"),
         value.get("indexed_rows"),
         value.get("untrained"),
+        dict(value.get("kept", {})),
         value.get("external", False),
     )
 

@@ -73,6 +73,8 @@ class BuildRecord:
     """The live index is the one that was built. False once somebody built it again."""
     again: int = 0
     """How many times we built the same definition in place of itself: what a step that does so can be known by."""
+    kept: Mapping[str, Param] = field(default_factory=lambda: MappingProxyType({}))
+    """What was not declared and was taken over from the index before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +97,16 @@ class Index:
     """Live only: the rows that the index covers; None in a simulation too, where nobody knows yet."""
     untrained: str | None = field(default=None, compare=False)
     """Live only: why Lance cannot train it on the rows that are there, so that it covers none of them."""
+    kept: Mapping[str, Param] = field(default_factory=lambda: MappingProxyType({}), hash=False)
+    """Of an index that a step builds in place of a live one, or after it: live values of parameters that are not
+    declared (`core.kept_params`)."""
     external: bool = field(default=False, compare=False)
     """Live only: we built none of its segments, and what we last built under this name had another column or type, or
     there is no such build. Segments alone prove nothing: Lance gives an index others when it takes in rows."""
+
+    @property
+    def built_with(self) -> dict[str, Param]:
+        return {**self.kept, **self.params}
 
 
 def default_index_name(column: str) -> str:

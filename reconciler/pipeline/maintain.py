@@ -303,7 +303,7 @@ class Run:
             anew = {name: subject.builds[name][0] for name in due if name in facts.rebuild}
             deltas = [name for name in due if name in subject.builds and name not in anew]
             rest = [name for name in due if name not in subject.builds]
-            rebuild = {name: (i.column, i.type.upper(), dict(i.params)) for name, i in anew.items()}
+            rebuild = {name: (i.column, i.type.upper(), i.built_with) for name, i in anew.items()}
             units.append(subject.unit(key=n, indexes=rest, deltas=deltas, rebuild=rebuild))
         self._each(INDEXES, units, maintain_task.refresh, self._refreshed)
 

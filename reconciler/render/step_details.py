@@ -13,7 +13,7 @@ from reconciler.model.codec import canonical, column_from, field_from, index_fro
 from reconciler.model.ident import dotted
 from reconciler.model.plan import Json, Step
 from reconciler.model.report import Difference
-from reconciler.model.state import Column, Index, Marks
+from reconciler.model.state import Column, Index, Marks, Param
 from reconciler.render.column_notes import notes_of
 from reconciler.render.safe_text import LONGEST, LONGEST_TYPE, bounded, key_name, quoted, quoted_change, safe
 
@@ -108,7 +108,7 @@ def _columns_and_indexes(change: c.Change, before: Mapping[str, Any]) -> Iterato
             yield _index("+ index ", change.index)
         case c.ReplaceIndex():
             what = differences_text(change.index, index_from(before)) if "column" in before else "built anew"
-            yield Line(f"~ index {safe(change.index.name)}", ": ", safe(what))
+            yield Line(f"~ index {safe(change.index.name)}", ": ", f"{safe(what)}{_keeps(change.index)}")
         case c.DropIndex():
             yield f"- index {safe(change.name)}"
         case c.RefreshIndex():
@@ -116,10 +116,12 @@ def _columns_and_indexes(change: c.Change, before: Mapping[str, Any]) -> Iterato
 
 
 def _refreshed(change: c.RefreshIndex, before: Mapping[str, Any]) -> str:
-    rows = before.get("rows")
+    rows, keeps = before.get("rows"), _keeps(change.index)
     if not isinstance(rows, int):
-        return Line(f"~ index {safe(change.index.name)}", ": ", "built again over the rows that this plan brings")
-    told = f"covers {before.get('indexed_rows', 0):,} of {rows:,} row{'' if rows == 1 else 's'} -> all of them"
+        return Line(
+            f"~ index {safe(change.index.name)}", ": ", f"built again over the rows that this plan brings{keeps}"
+        )
+    told = f"covers {before.get('indexed_rows', 0):,} of {rows:,} row{'' if rows == 1 else 's'} -> all of them{keeps}"
     return Line(f"~ index {safe(change.index.name)}", ": ", told)
 
 
@@ -231,6 +233,15 @@ def _type(text: str) -> str:
 
 
 def _index(start: str, index: Index) -> Line:
-    params = ", ".join(f"{safe(k)}={quoted(v)}" for k, v in sorted(index.params.items()))
+    params = _params(index.params)
     what = f"{index.type} on {safe(index.column)}" + (f" ({params})" if params else "")
-    return Line(f"{start}{safe(index.name)}", ": ", what)
+    return Line(f"{start}{safe(index.name)}", ": ", f"{what}{_keeps(index)}")
+
+
+def _params(params: Mapping[str, Param]) -> str:
+    return ", ".join(f"{safe(k)}={quoted(v)}" for k, v in sorted(params.items()))
+
+
+def _keeps(index: Index) -> str:
+    """What the step takes over from the live index."""
+    return f"; keeps {_params(index.kept)} (not declared)" if index.kept else ""

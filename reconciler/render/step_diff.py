@@ -210,6 +210,6 @@ def _old_index(before: Mapping[str, Any]) -> str:
 
 
 def _index(index: Index) -> str:
-    known = {**dict.fromkeys(index.unread, "unknown"), **index.params}
+    known = {**dict.fromkeys(index.unread, "unknown"), **index.built_with}
     params = ", ".join(f"{k}={v}" for k, v in sorted(known.items()))
     return f"{index.type} on {index.column}" + (f" ({params})" if params else "")

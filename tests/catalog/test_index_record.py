@@ -18,6 +18,8 @@ from reconciler.catalog.lance_dataset import Datasets
 from reconciler.catalog.lance_index import INDEXES_KEY, Recorded, load_record
 from reconciler.catalog.lance_write import DatasetChange, apply_to_dataset
 from reconciler.core.diff_index import index_differences
+from reconciler.core.index_fit import defaults
+from reconciler.core.kept_params import chosen
 from reconciler.model.change import CreateIndex, DropIndex, RefreshIndex, ReplaceIndex
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.state import Index
@@ -366,3 +368,25 @@ def test_an_index_that_covers_rows_is_not_lost_to_a_build_that_covers_none(tmp_p
         with pytest.raises(CatalogError, match="index i stays as it is: a vector has numbers whose squares float32"):
             write(uri, change)
     assert live(uri)["i"].indexed_rows == 19, "all that are left of those that it had"
+
+
+_PQ = {"num_sub_vectors": 2}
+
+
+@pytest.mark.parametrize(
+    ("type_", "params"),
+    [
+        ("ivf_flat", {}), ("ivf_sq", {}), ("ivf_pq", _PQ), ("ivf_rq", {}), ("ivf_hnsw_flat", {}), ("ivf_hnsw_sq", {}),
+        ("ivf_hnsw_pq", _PQ), ("inverted", {}), ("inverted", {"base_tokenizer": "ngram"}),
+        ("inverted", {"base_tokenizer": "code"}), ("inverted", {"base_tokenizer": "whitespace", "language": "German"}),
+    ],
+)  # fmt: skip
+def test_what_lance_gives_an_index_by_itself(tmp_path: Path, type_: str, params: dict[str, Any]) -> None:
+    """A build keeps what differs from it, and a saved plan compares that."""
+    uri = str(tmp_path / "t.lance")
+    lance.write_dataset(rows(300).append_column("s", pa.array(["a text"] * 300)), uri)
+    write(uri, CreateIndex(T, Index("x", "s" if type_ == "inverted" else "v", type_, params)))
+    found = live(uri)["x"]
+    own = {**defaults(type_, params), **params}
+    assert {key: found.params[key] for key in own} == own
+    assert chosen(found, params) == {}

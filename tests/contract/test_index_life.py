@@ -319,3 +319,71 @@ def test_an_index_of_a_table_without_a_schema_has_to_fit_the_live_column(filled:
     plan = filled.plan([*filled.home(), table(filled.t("t"), indexes=[index])])
     assert [(s.action, s.verdict) for s in plan.steps if "index" in s.action] == [("create_index", "unsupported")]
     assert "the metric hamming needs uint8 items" in shown(plan)
+
+
+UNDECLARED = {"column": "v", "type": "ivf_flat", "params": {"num_partitions": 4}}
+TEXT: Doc = {"column": "s", "type": "inverted", "params": {"with_position": True}}
+
+
+def live_params(lake: Lake) -> dict[str, tuple[Any, ...]]:
+    details = {d.name: d.details for d in opened(lake).describe_indices()}
+    v, s = details["v_idx"], details.get("s_idx")
+    out: dict[str, tuple[Any, ...]] = {"v": (v["metric_type"], partitions(lake))}
+    return out if s is None else out | {"s": (s["with_position"], s["language"], s["stem"])}
+
+
+def fill_text(lake: Lake) -> None:
+    lake.reach([*lake.home(), table(lake.t("t"), {**COLUMNS, "s": "string"})])
+    lake.outsider.append(lake.t("t"), [{**row(n), "s": f"text {n}"} for n in range(300)])
+
+
+def test_what_is_not_declared_is_kept_by_every_build(copy_of: Callable[[Callable[[Lake], None]], Lake]) -> None:
+    """A replace, a refresh, and the build after a cast: the metric and the language that somebody chose stay."""
+    lake = copy_of(fill_text)
+    columns = {**COLUMNS, "s": "string"}
+
+    def wanted(columns: dict[str, str]) -> list[Doc]:
+        return [*lake.home(), table(lake.t("t"), columns, indexes=[UNDECLARED, TEXT])]
+
+    lake.reach(wanted(columns))
+    retrain(lake, 2, metric="cosine")
+    given = {"name": "s_idx", "with_position": False, "language": "German", "stem": False, "replace": True}
+    opened(lake).create_scalar_index("s", "INVERTED", **given)
+    text = shown(lake.plan(wanted(columns)))
+    assert '~ index v_idx: num_partitions 2 -> 4; keeps metric="cosine" (not declared)\n' in text
+    assert '~ index s_idx: with_position False -> True; keeps language="German", stem=false (not declared)\n' in text
+    lake.reach(wanted(columns))
+    kept = {"v": ("COSINE", 4), "s": (True, "German", False)}
+    assert live_params(lake) == kept
+    lake.outsider.append(lake.t("t"), [{**row(n), "s": f"text {n}"} for n in range(300, 900)])
+    plan = lake.plan(wanted(columns))
+    assert {s.action for s in plan.steps} == {"refresh_index"}
+    assert 'of 900 rows -> all of them; keeps metric="cosine" (not declared)\n' in shown(plan)
+    lake.reach(wanted(columns))
+    assert live_params(lake) == kept
+    cast = wanted({**columns, "v": "fixed_size_list<float64>[8]", "s": "large_string"})
+    assert '+ index v_idx: ivf_flat on v (num_partitions=4); keeps metric="cosine"' in shown(lake.plan(cast))
+    lake.reach(cast)
+    assert live_params(lake) == kept
+
+
+def test_what_is_not_declared_is_kept_of_an_index_of_somebody_else(filled: Lake) -> None:
+    """Also by the builds after the first one, which is ours."""
+    retrain(filled, 2, metric="cosine")
+    filled.reach(docs(filled, {"column": "v", "type": "ivf_flat", "params": {"metric": "dot"}}))
+    assert live_params(filled) == {"v": ("DOT", 2)}
+    filled.outsider.append(filled.t("t"), [row(n) for n in range(300, 900)])
+    filled.reach(docs(filled, {"column": "v", "type": "ivf_flat"}))
+    assert opened(filled).describe_indices()[0].num_rows_indexed == 900
+    assert live_params(filled) == {"v": ("DOT", 2)}
+
+
+def test_what_somebody_chose_between_plan_and_apply_is_stale(filled: Lake) -> None:
+    """Otherwise the build would take it away unsaid."""
+    filled.reach(docs(filled, UNDECLARED))
+    plan = filled.plan(docs(filled, {**UNDECLARED, "params": {"num_partitions": 8}}))
+    retrain(filled, 4, metric="cosine")
+    report = filled.unchanged_by(lambda: filled.apply(plan))
+    assert report.outcome == "stale", report.message
+    filled.reach(docs(filled, {**UNDECLARED, "params": {"num_partitions": 8}}))
+    assert live_params(filled) == {"v": ("COSINE", 8)}

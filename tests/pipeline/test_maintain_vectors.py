@@ -122,6 +122,17 @@ def test_what_somebody_retrained_is_as_declared_afterwards(tmp_path: Path) -> No
     assert planned(tmp_path)[0] == 0, planned(tmp_path)[1]
 
 
+def test_what_nobody_declares_is_kept_by_a_build(tmp_path: Path) -> None:
+    filled(tmp_path, 200, num_partitions=16)
+    given = {"name": "v_idx", "num_partitions": 12, "metric": "cosine", "replace": True}
+    lance.dataset(str(path(tmp_path))).create_index("v", "IVF_FLAT", **given)
+    for count in (0, 500):  # Not as declared, then trained on few of the rows.
+        append(tmp_path, count)
+        assert "v_idx is built anew" in maintained(tmp_path)["reason"]
+        assert (partitions(tmp_path), live(tmp_path).details["metric_type"]) == (16, "COSINE")
+    assert planned(tmp_path)[0] == 0, planned(tmp_path)[1]
+
+
 @pytest.mark.parametrize("more", [0, 5])
 def test_an_index_that_lacks_no_row_is_as_declared_afterwards(tmp_path: Path, more: int) -> None:
     filled(tmp_path, num_partitions=16)
