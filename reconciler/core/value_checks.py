@@ -18,8 +18,9 @@ Checks = dict[ValueCheck, str]
 
 
 def value_checks(steps: Iterable[Step], snapshots: Mapping[str, Snapshot]) -> dict[ObjectKey, Checks]:
-    """For the tables with steps that will run and can fail on values. A column that an earlier step of the plan writes
-    is not asked about: its values are not there yet."""
+    """For the tables with steps that will run and can fail on values. Whether values fit a type is not asked of a column
+    that an earlier step of the plan casts: its values are not there yet. A cast keeps every null, so whether all values
+    are there can be asked before it."""
     out: dict[ObjectKey, Checks] = {}
     tables: dict[ObjectKey, _Table] = {}
     for step in steps:
@@ -67,10 +68,13 @@ class _Table:
     def _live(self, check: ValueCheck) -> str | None:
         path = self._old(check.path)
         found = find(self.fields, path)
-        if found is None or check.path.partition(".")[0] in self.written:
+        if found is None:
             return None
-        fits = check.type is not None and classify(found.type, check.type) in ("same", "widen")
-        return None if fits else path
+        if check.type is None:
+            return path
+        if check.path.partition(".")[0] in self.written:
+            return None
+        return None if classify(found.type, check.type) in ("same", "widen") else path
 
     def _old(self, path: str) -> str:
         """Renames go from the outside in: the innermost is undone first."""

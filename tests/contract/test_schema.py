@@ -199,6 +199,16 @@ def test_no_nulls_any_more_only_when_allowed_and_true(filled: Lake) -> None:
     assert sorted_rows(view) == before
 
 
+@pytest.mark.parametrize(("column", "type_"), [("text", "large_string"), ("ratio", "string")])
+def test_a_null_blocks_a_column_that_a_cast_writes_too(filled: Lake, column: str, type_: str) -> None:
+    """In place, or written anew: a cast keeps the null, so the step would fail once the cast has landed."""
+    docs = columns(**{column: f"{type_} not null"})
+    plan = filled.plan([*filled.home(), table(filled.t("t"), docs, allow=["set_not_null"])], data_plane=None)
+    (stuck,) = [s for s in plan.steps if s.verdict == "blocked"]
+    assert (stuck.action, stuck.blocked_by) == ("alter_columns", "values")
+    assert f"column {column}: 1 of 3 rows has no value, for instance row " in stuck.reason
+
+
 @pytest.mark.parametrize(
     ("column", "type_", "told"),
     [
