@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
+from reconciler.catalog.deadline import answers
 from reconciler.core.options import PlanOptions
 from reconciler.core.selection import selected_in
 from reconciler.engine.progress import Line, Progress, status_line
@@ -14,10 +14,11 @@ from reconciler.model.change import DATA_PLANE, tables_read
 from reconciler.model.data import SourceState
 from reconciler.model.desired import CatalogSpec, Desired, DesiredTable
 from reconciler.model.errors import CatalogError, Code
+from reconciler.model.ident import ObjectKey
 from reconciler.model.observed import Origin, Present, Snapshot
 from reconciler.model.spark import Runner, SparkOptions
 from reconciler.model.state import DatasetState, TableState
-from reconciler.session import Failure, Session, options_schema
+from reconciler.session import Failure, Session, options_schema, unanswered
 
 if TYPE_CHECKING:
     from reconciler.model.plan import Plan
@@ -31,22 +32,26 @@ def with_sources(
     desired: Desired, snapshots: Mapping[str, Snapshot], options: PlanOptions, at: Session
 ) -> dict[str, Snapshot]:
     """The sources of the selected tables, looked at side by side, without Spark. One that cannot be read holds back the
-    step that would read it, and nothing else."""
+    step that would read it, and nothing else. Raises Failure when one has not answered in time."""
     chosen = {name: selected_in(options, name) for name in snapshots}
-    tables = [
-        t
+    tables = {
+        ObjectKey(name, t.ident, "Table"): t
         for name in snapshots
         for t in desired.tables.get(name, {}).values()
         if t.data is not None and not t.absent and chosen[name](t.ident)
-    ]
+    }
     if not tables:
         return dict(snapshots)
-    _opened({name for t in tables if t.data is not None for name, _ in tables_read(t.data.source)}, desired, at)
-    with ThreadPoolExecutor(AT_A_TIME, thread_name_prefix="source") as pool:
-        seen = list(pool.map(lambda t: _looked_at(t, snapshots[t.catalog], desired, at), tables))
+    sources = [t.data.source for t in tables.values() if t.data is not None]
+    _opened({name for source in sources for name, _ in tables_read(source)}, desired, at)
+
+    def look(key: ObjectKey) -> SourceState:
+        return _looked_at(tables[key], snapshots[key.catalog], desired, at)
+
+    seen = answers(look, tables, AT_A_TIME, _late("the source of table"), "source")
     by_catalog: dict[str, dict[tuple[str, ...], SourceState]] = {}
-    for table, state in zip(tables, seen, strict=True):
-        by_catalog.setdefault(table.catalog, {})[table.ident] = state
+    for key, state in zip(tables, seen, strict=True):
+        by_catalog.setdefault(key.catalog, {})[key.ident] = state
     return {name: replace(s, sources=by_catalog.get(name, {})) for name, s in snapshots.items()}
 
 
@@ -54,23 +59,27 @@ def with_origins(
     desired: Desired, snapshots: Mapping[str, Snapshot], options: PlanOptions, at: Session
 ) -> dict[str, Snapshot]:
     """The tables that selected ones get their rows from, looked at side by side, also in catalogs that are not planned.
-    Where the rows have arrived the source is nobody's business any more."""
+    Where the rows have arrived the source is nobody's business any more. Raises Failure when one has not answered in
+    time."""
     chosen = {name: selected_in(options, name) for name in snapshots}
-    tables = [
-        t
+    tables = {
+        ObjectKey(name, t.ident, "Table"): t
         for name in snapshots
         for t in desired.tables.get(name, {}).values()
         if t.migration is not None and not t.absent and chosen[name](t.ident) and not _arrived(t, snapshots[name])
-    ]
+    }
     if not tables:
         return dict(snapshots)
-    unopened = _opened({t.migration.catalog for t in tables if t.migration is not None}, desired, at)
-    with ThreadPoolExecutor(AT_A_TIME, thread_name_prefix="origin") as pool:
-        seen = list(pool.map(lambda t: _origin_of(t, snapshots[t.catalog], unopened, at), tables))
+    unopened = _opened({t.migration.catalog for t in tables.values() if t.migration is not None}, desired, at)
+
+    def look(key: ObjectKey) -> Origin:
+        return _origin_of(tables[key], snapshots[key.catalog], unopened, at)
+
+    seen = answers(look, tables, AT_A_TIME, _late("the table that is moved to"), "origin")
     by_catalog: dict[str, dict[tuple[str, ...], Origin]] = {}
-    for table, origin in zip(tables, seen, strict=True):
+    for key, origin in zip(tables, seen, strict=True):
         problem = at.redactor.text(origin.problem) if origin.problem is not None else None
-        by_catalog.setdefault(table.catalog, {})[table.ident] = replace(origin, problem=problem)
+        by_catalog.setdefault(key.catalog, {})[key.ident] = replace(origin, problem=problem)
     return {name: replace(s, origins=by_catalog.get(name, {})) for name, s in snapshots.items()}
 
 
@@ -90,12 +99,21 @@ def with_values(
     if asked:
         from reconciler.pipeline.value_check import with_findings
 
-        read = with_findings(asked, read, at.catalogs, at.redactor.text)
+        read = with_findings(asked, read, at.catalogs, _late("the values of table"), at.redactor.text)
     if created:
         from reconciler.pipeline.kept_columns import with_kept
 
-        read = with_kept(created, read, at.catalogs, at.redactor.text)
+        read = with_kept(created, read, at.catalogs, _late("the tags of table"), at.redactor.text)
     return read if asked or any(s.kept for s in read.values()) else None
+
+
+def _late(what: str) -> Callable[[object], NoReturn]:
+    """A plan without it would be half a truth, as one without a catalog."""
+
+    def late(item: object) -> NoReturn:
+        raise unanswered(f"{what} {item}")
+
+    return late
 
 
 def _arrived(table: DesiredTable, snapshot: Snapshot) -> bool:
@@ -111,13 +129,17 @@ def _live(table: DesiredTable, snapshot: Snapshot) -> TableState | None:
 
 def _opened(names: set[str], desired: Desired, at: Session) -> dict[str, str]:
     """The catalogs that cannot be opened, with the reason."""
-    problems = {}
-    for name in sorted(names - at.catalogs.keys()):
+
+    def problem(name: str) -> str | None:
         try:
             at.connect(desired.catalogs[name])
         except Failure as error:
-            problems[name] = error.summary
-    return problems
+            return error.summary
+        return None
+
+    asked = sorted(names - at.catalogs.keys())
+    found = answers(problem, asked, AT_A_TIME, _late("catalog"), "catalog")
+    return {name: why for name, why in zip(asked, found, strict=True) if why is not None}
 
 
 def _origin_of(table: DesiredTable, snapshot: Snapshot, unopened: Mapping[str, str], at: Session) -> Origin:

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -265,19 +262,17 @@ class Session:
 
     def side_by_side(self, action: Callable[[str], T], names: Sequence[str]) -> dict[str, T]:
         """All are waited for, so that everything that is wrong is told at once. Raises Failure."""
-        pool = ThreadPoolExecutor(max(1, min(16, len(names))), thread_name_prefix="catalog")
-        done: dict[str, T] = {}
-        failed: list[Failure] = []
-        try:
-            for name, running in [(name, pool.submit(action, name)) for name in names]:
-                try:
-                    done[name] = _result(running, _patience())
-                except Failure as failure:
-                    failed.append(failure)
-                except FutureTimeout:
-                    failed.append(_late(name))
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+        from reconciler.catalog.deadline import answers
+
+        def tried(name: str) -> T | Failure:
+            try:
+                return action(name)
+            except Failure as failure:
+                return failure
+
+        found = answers(tried, names, 16, lambda name: unanswered(f"catalog {name}"), "catalog")
+        done = {name: one for name, one in zip(names, found, strict=True) if not isinstance(one, Failure)}
+        failed = [one for one in found if isinstance(one, Failure)]
         if not failed:
             return done
         told = failed[0]
@@ -302,40 +297,12 @@ class Session:
         forget(self.redactor)
 
 
-_SLACK = 2.0
-_TICK = 0.25
-"""Seconds after the deadline for the calls that end by it: they say themselves which one was not answered."""
+def unanswered(what: str) -> Failure:
+    """Of a storage that was still waited for when the time of the run was over."""
+    from reconciler.catalog.deadline import why
 
-
-def _patience() -> float | None:
-    from reconciler.catalog.deadline import left
-
-    seconds = left()
-    return None if seconds is None else max(0.0, seconds) + _SLACK
-
-
-def _result(running: Future[T], seconds: float | None) -> T:
-    """Waits in pieces: where a system gives a signal to a thread of a library, this one is not woken by it, and its
-    handler runs here only once the wait is over. Raises what the action raised, and FutureTimeout."""
-    end = None if seconds is None else time.monotonic() + seconds
-    while True:
-        left = _TICK if end is None else min(_TICK, end - time.monotonic())
-        try:
-            return running.result(max(0.0, left))
-        except FutureTimeout:
-            if running.done():
-                return running.result()
-            if end is not None and time.monotonic() >= end:
-                raise
-
-
-def _late(name: str) -> Failure:
-    """Libraries for object stores have time-outs of their own, and cannot be told of ours."""
-    from reconciler.catalog.deadline import abandon, why
-
-    abandon(name)
     code, said = Code.SERVICE_UNAVAILABLE, f"its storage has not answered, {why()}"
-    return Failure(f"catalog {name} cannot be read: {code.title} ({int(code)}): {said}", error=ReadError(code, said))
+    return Failure(f"{what} cannot be read: {code.title} ({int(code)}): {said}", error=ReadError(code, said))
 
 
 def options_schema(type_: str) -> Mapping[str, Any]:

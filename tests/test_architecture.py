@@ -39,6 +39,7 @@ LAYERS: dict[str, frozenset[str]] = {
             "model",
             "core",
             "catalog.base",
+            "catalog.deadline",
             "catalog.fence",
             "catalog.known_secrets",
             "catalog.lance_cast",
@@ -59,7 +60,7 @@ LAYERS: dict[str, frozenset[str]] = {
         }
     ),
     "session": frozenset({"model", "core", "catalog", "engine", "manifest", "render"}),
-    "app_data": frozenset({"model", "core", "engine", "manifest", "session", "pipeline"}),
+    "app_data": frozenset({"model", "core", "catalog.deadline", "engine", "manifest", "session", "pipeline"}),
     "app_files": frozenset({"model", "engine", "render", "session", "regular_files"}),
     "app_lease": frozenset({"model", "catalog.base", "catalog.deadline", "engine", "session"}),
     "app": frozenset(
@@ -71,7 +72,18 @@ LAYERS: dict[str, frozenset[str]] = {
         {"model", "core", "catalog.base", "engine", "manifest", "session", "app", "app_files", "regular_files"}
     ),
     "verbs": frozenset(
-        {"model", "core", "catalog.base", "catalog.lance_tags", "engine", "app", "app_lease", "session", "pipeline"}
+        {
+            "model",
+            "core",
+            "catalog.base",
+            "catalog.deadline",
+            "catalog.lance_tags",
+            "engine",
+            "app",
+            "app_lease",
+            "session",
+            "pipeline",
+        }
     ),
     "explain": frozenset({"model", "manifest.codes"}),
     "cli": frozenset(

@@ -8,12 +8,20 @@ re-read, and an answer that is on its way is worth more than an unknown outcome.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TypeVar
 
+T = TypeVar("T")
+R = TypeVar("R")
 GRACE = 10.0
 """Seconds that a call of a running step has at least."""
+_SLACK = 2.0
+"""Seconds after the deadline for the calls that end by it: they say themselves which one was not answered."""
+_TICK = 0.25
 
 
 @dataclass
@@ -88,3 +96,32 @@ def left() -> float | None:
 def why() -> str:
     """For the message of a call that was cut off by it."""
     return f"the --timeout of {min(one.seconds for one in _CURRENT):g} s is over" if _CURRENT else ""
+
+
+def answers(action: Callable[[T], R], items: Collection[T], threads: int, late: Callable[[T], R], name: str) -> list[R]:
+    """Side by side, in the order of the items; `late` is asked for what is not there when the time is over. Libraries
+    for object stores have time-outs of their own, and cannot be told of ours: their threads are left behind. So every
+    part of planning that reads is one of these. Raises what an action raised."""
+    pool = ThreadPoolExecutor(max(1, min(threads, len(items))), thread_name_prefix=name)
+    seconds = left()
+    end = None if seconds is None else time.monotonic() + max(0.0, seconds) + _SLACK
+    try:
+        running = [(item, pool.submit(action, item)) for item in items]
+        return [_answer(item, future, end, late) for item, future in running]
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _answer(item: T, running: Future[R], end: float | None, late: Callable[[T], R]) -> R:
+    """Waits in pieces: where a system gives a signal to a thread of a library, this one is not woken by it, and its
+    handler runs here only once the wait is over."""
+    while True:
+        seconds = _TICK if end is None else min(_TICK, end - time.monotonic())
+        try:
+            return running.result(max(0.0, seconds))
+        except FutureTimeout:
+            if running.done():
+                return running.result()
+            if end is not None and time.monotonic() >= end:
+                abandon(str(item))
+                return late(item)

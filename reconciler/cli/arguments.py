@@ -301,7 +301,7 @@ def _add_running(to: Parser) -> None:
 
 def _add_timeout(to: Parser) -> None:
     to.add_argument("--timeout", type=_positive(float), metavar="SECONDS",
-                    help="end with an error when the catalogs have not answered by then")  # fmt: skip
+                    help="end with an error when catalogs and sources have not answered by then")  # fmt: skip
 
 
 def _add_lock(to: Parser) -> None:

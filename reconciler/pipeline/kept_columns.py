@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import NoReturn
 
 from reconciler.catalog.base import Catalog
+from reconciler.catalog.deadline import answers
 from reconciler.catalog.lance_tags import columns_in_tags
 from reconciler.core.kept_columns import NewColumns
 from reconciler.model.errors import CatalogError
@@ -23,10 +24,12 @@ def with_kept(
     created: Mapping[ObjectKey, NewColumns],
     snapshots: Mapping[str, Snapshot],
     catalogs: Mapping[str, Catalog],
+    late: Callable[[ObjectKey], NoReturn],
     clean: Callable[[str], str],
 ) -> dict[str, Snapshot]:
     """The snapshots with what was found, several tables at a time. Tags that cannot be read stop no plan: the step does
-    what it says with or without them. `clean` takes secrets out of locations."""
+    what it says with or without them. `clean` takes secrets out of locations; `late` ends it when the time of the run
+    is over."""
 
     def look(key: ObjectKey) -> list[KeptColumn]:
         columns = created[key]
@@ -40,8 +43,7 @@ def with_kept(
             return []
         return [KeptColumn(path, tag, version, clean(place.uri)) for path, (tag, version) in tags.items()]
 
-    with ThreadPoolExecutor(AT_A_TIME, thread_name_prefix="tags") as pool:
-        seen = list(zip(created, pool.map(look, created), strict=True))
+    seen = list(zip(created, answers(look, created, AT_A_TIME, late, "tags"), strict=True))
     kept: dict[str, dict[tuple[Ident, str], KeptColumn]] = {name: {} for name in snapshots}
     for key, columns in seen:
         kept[key.catalog].update({(key.ident, column.column): column for column in columns})

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
 import pyarrow as pa
 
 from reconciler.catalog.arrow_convert import from_arrow_schema, to_arrow_type
 from reconciler.catalog.base import Catalog, DataPlace
+from reconciler.catalog.deadline import answers
 from reconciler.catalog.lance_cast import cast_sql
 from reconciler.catalog.lance_files import check_rows
 from reconciler.core.casts import classify
@@ -46,9 +46,11 @@ def with_findings(
     asked: Mapping[ObjectKey, Checks],
     snapshots: Mapping[str, Snapshot],
     catalogs: Mapping[str, Catalog],
+    late: Callable[[ObjectKey], NoReturn],
     clean: Callable[[str], str] = lambda text: text,
 ) -> dict[str, Snapshot]:
-    """The snapshots with what was found, several tables at a time. `clean` takes secrets out of the values shown."""
+    """The snapshots with what was found, several tables at a time. `clean` takes secrets out of the values shown;
+    `late` ends it when the time of the run is over."""
 
     def look(key: ObjectKey) -> Mapping[ValueCheck, ValueFinding]:
         found = snapshots[key.catalog].tables[key.ident]
@@ -60,8 +62,7 @@ def with_findings(
             return {}
         return look_at_values(place, asked[key])
 
-    with ThreadPoolExecutor(AT_A_TIME, thread_name_prefix="values") as pool:
-        seen = list(zip(asked, pool.map(look, asked), strict=True))
+    seen = list(zip(asked, answers(look, asked, AT_A_TIME, late, "values"), strict=True))
     values: dict[str, dict[tuple[Ident, ValueCheck], ValueFinding]] = {name: {} for name in snapshots}
     for key, findings in seen:
         for check, finding in findings.items():

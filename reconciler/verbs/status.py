@@ -4,9 +4,10 @@ nothing."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from typing import NoReturn
 
 from reconciler import app
+from reconciler.catalog.deadline import answers
 from reconciler.catalog.lance_tags import count_tags
 from reconciler.core.globs import matcher
 from reconciler.core.live_counts import live_counts
@@ -23,7 +24,7 @@ from reconciler.model.report import Difference
 from reconciler.model.run_context import AppliedBy, load_applied_by
 from reconciler.model.state import DatasetState, Index, NamespaceState, TableState
 from reconciler.model.status import CatalogStatus, FleetStatus, Pending
-from reconciler.session import Failure, Session
+from reconciler.session import Failure, Session, unanswered
 
 Fields = Callable[[Step], Sequence[Difference]]
 
@@ -117,8 +118,11 @@ def _tags(catalog: str, snapshot: Snapshot, owner: str, at: Session) -> dict[Ide
         except CatalogError:
             return None
 
-    with ThreadPoolExecutor(at.catalogs[catalog].capabilities.max_parallelism) as pool:
-        return dict(zip(tables, pool.map(count, tables), strict=True))
+    def late(ident: Ident) -> NoReturn:
+        raise unanswered(f"the tags of table {ObjectKey(catalog, ident, 'Table')}")
+
+    found = answers(count, tables, at.catalogs[catalog].capabilities.max_parallelism, late, "tags")
+    return dict(zip(tables, found, strict=True))
 
 
 def _states(snapshot: Snapshot) -> Iterator[tuple[Kind, Ident, NamespaceState | TableState]]:

@@ -63,6 +63,26 @@ def test_a_running_step_may_still_ask_once(server: Server) -> None:
     assert len(server.seen) == 2
 
 
+def test_whatever_is_late_is_waited_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many do not answer; what has answered counts."""
+    monkeypatch.setattr(deadline, "_SLACK", 0.3)
+    monkeypatch.setattr(deadline, "_ABANDONED", [])
+    over = threading.Event()
+    began = time.monotonic()
+    with deadline.deadline(0.2):
+        found = deadline.answers(lambda n: n if n < 2 else over.wait(), range(20), 4, lambda n: -n, "test")
+    took = time.monotonic() - began
+    over.set()
+    assert found == [0, 1, *(-n for n in range(2, 20))]
+    assert took < 2
+    assert deadline.abandoned()
+
+
+def test_without_a_deadline_all_are_waited_for() -> None:
+    assert deadline.answers(lambda n: time.sleep(0.3) or n, [1, 2], 2, pytest.fail, "test") == [1, 2]
+    assert deadline.answers(str, [], 8, pytest.fail, "test") == []
+
+
 @pytest.mark.parametrize("body", [b'{"a": 1, "a": 2}', b'{"a": NaN}', b'{"a": "\xff"}', b"[" * 100_000], ids=str)
 def test_an_answer_that_will_be_no_better_is_asked_for_once(server: Server, body: bytes) -> None:
     server.script = [wrapped(body)]

@@ -23,7 +23,7 @@ from reconciler.catalog import paging
 from reconciler.catalog.http_transport import Timeouts
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cli"))
-from cli_runs import Run, command, environment, reconciler
+from cli_runs import Run, command, environment, process, reconciler
 
 __all__ = ["authority"]
 KINDS = ("rest", "iceberg", "unity", "glue")
@@ -191,6 +191,35 @@ def test_timeout_bounds_the_reading_of_catalogs(tmp_path: Path, verb: str) -> No
         if asked[kind]:
             assert f"catalog {kind} cannot be read" in run.err
             assert call in run.err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("verb", ["plan", "apply", "drift", "status"])
+@pytest.mark.parametrize("what", ["parquet", "lance", "migration"])
+def test_timeout_bounds_what_else_a_plan_looks_at(tmp_path: Path, what: str, verb: str) -> None:
+    """The store of a source, or of the table that rows are moved from, takes the call and never answers."""
+    with Hostile("rest", BEHAVIOURS["silent"], everywhere=True) as store:
+        env = {"AWS_ENDPOINT": store.address, "AWS_ALLOW_HTTP": "true", "AWS_REGION": "x",
+               "AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}  # fmt: skip
+        spec: dict[str, Any] = {"schema": [{"name": "id", "type": "int64"}]}
+        if what == "migration":
+            spec["migration"] = {"from": {"catalog": "old", "id": ["t"]}}
+        else:
+            spec["data"] = {"source": {"format": what, "path": "s3://bucket/x"}, "mode": "once"}
+        documents = [
+            _document("Catalog", {"name": name}, {"type": "dir", "management": {"owner": "team"}, "path": path})
+            for name, path in (("lake", "./lake"), ("old", "s3://bucket/old"))
+        ]
+        documents += [_document("Table", {"catalog": "lake", "id": [name]}, spec) for name in ("t", "u")]
+        (tmp_path / "m.yaml").write_text(yaml.safe_dump_all(documents))
+        began = time.monotonic()
+        more = ["--yes"] if verb == "apply" else []
+        run = process(tmp_path, verb, "m.yaml", "--catalog", "lake", "--timeout", "3", *more, env=env)
+        assert time.monotonic() - began < SECONDS / 2
+    assert run.code == 1
+    name = "the table that is moved to" if what == "migration" else "the source of table"
+    assert f"error: {name} lake:t cannot be read" in run.err
+    assert "has not answered, the --timeout of 3 s is over" in run.err
 
 
 @pytest.mark.slow

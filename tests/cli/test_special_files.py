@@ -255,6 +255,22 @@ def test_a_file_of_rows(filled: Path, tmp_path: Path, folder_of: str, kind: str)
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("folder_of", ["_versions", "data", "_deletions"])
+def test_a_file_of_a_lance_source(filled: Path, tmp_path: Path, folder_of: str) -> None:
+    shutil.copytree(filled / "lake" / "t.lance", tmp_path / "x.lance")
+    whole = tmp_path / "x.lance"
+    path = version_of(whole) if folder_of == "_versions" else next((whole / folder_of).iterdir())
+    exchange(path, "pipe")
+    source = f"data: {{source: {{format: lance, path: {tmp_path}/x.lance}}, mode: once}}"
+    write(tmp_path, catalog(), table("t", schema=ROWS % "string", spec=source), table("u"))
+    run = ran(tmp_path, "plan", "m.yaml", "--format", "json")
+    (step,) = (s for s in steps_of(run, ["t"]) if s["action"] == "materialize_table")
+    assert (step["verdict"], step["blocked_by"]) == ("blocked", "source")
+    assert path.name in step["reason"], step["reason"]
+    assert {s["verdict"] for s in steps_of(run, ["u"])} == {"allowed"}
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("folder_of", ["_versions", "data"])
 def test_a_part_of_the_manifest(lake: Callable[[str], Path], folder_of: str, kind: str) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from contract.backends import Backend, Site
@@ -195,7 +196,7 @@ class Lake:
         plan = made()
         asked = value_checks(plan.steps, snapshots)
         if asked:
-            snapshots = with_findings(asked, snapshots, {"lake": catalog})
+            snapshots = with_findings(asked, snapshots, {"lake": catalog}, pytest.fail)
             plan = made()
         return plan
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -197,3 +199,17 @@ def test_a_plan_without_such_a_step_reads_no_values(
     monkeypatch.setattr(value_check, "look_at_values", lambda *_: pytest.fail("values were read"))
     write(tmp_path, catalog(), table("t", schema=schema))
     assert reconciler(tmp_path, "plan", "m.yaml").code == 0
+
+
+def test_timeout_bounds_the_reading_of_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store that is silent by now: the catalog was read before."""
+    lake(tmp_path, pa.array(["1"]), "string")
+    over = threading.Event()
+    monkeypatch.setattr(value_check, "look_at_values", lambda *_: over.wait(60) and {})
+    write(tmp_path, catalog(), table("t", schema=SCHEMA % "int32"))
+    began = time.monotonic()
+    run = reconciler(tmp_path, "plan", "m.yaml", "--timeout", "1")
+    over.set()
+    assert (run.code, time.monotonic() - began < 30) == (1, True)
+    assert "the values of table lake:t cannot be read" in run.err
+    assert "has not answered, the --timeout of 1 s is over" in run.err
