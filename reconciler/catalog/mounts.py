@@ -39,12 +39,13 @@ def refuse_mount_point(root: str, wanted: int) -> None:
     _log.warning("%s; if a disk belongs there, mount it before you apply", problem)
 
 
-def refuse_missing(root: str, wanted: int) -> None:
+def refuse_missing(root: str, wanted: int, written: str) -> None:
     """Of a root that does not exist, in which so many objects are looked for: is the folder above it such a mount
-    point? Not where people try things out: below the folder that this program runs in, or among temporary files."""
+    point? Not where people try things out: among temporary files, or where the path, as it is written, leads below the
+    folder that this program runs in. A full path says nothing of that folder, which in a container may be `/`."""
     refuse_unmounted(root)
     above = os.path.realpath(os.path.dirname(root))
-    if wanted <= FEW or any(_below(above, folder) for folder in (os.curdir, tempfile.gettempdir())):
+    if wanted <= FEW or _below(above, tempfile.gettempdir()) or (_in_checkout(written) and _below(above, os.curdir)):
         return
     if _below(os.curdir, above) or _is_mounted(above):
         return
@@ -54,6 +55,11 @@ def refuse_missing(root: str, wanted: int) -> None:
                 f"{root} does not exist, and {above}, which is empty, may be the mount point of a disk that is not"
             )
             raise _not_made(f"{problem} mounted", wanted, root)
+
+
+def _in_checkout(written: str) -> bool:
+    """No checkout is `/`."""
+    return not os.path.isabs(written) and os.path.realpath(os.curdir) != os.sep
 
 
 def _not_made(problem: str, wanted: int, root: str) -> CatalogError:

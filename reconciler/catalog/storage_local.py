@@ -129,7 +129,7 @@ class LocalStorage:
             except FileNotFoundError:
                 if seen is not None:
                     raise self._changed("it is gone") from None
-                refuse_missing(self._path, wanted)
+                refuse_missing(self._path, wanted, self._given)
                 return
         if seen is not None and (empty or found[0] != seen[0]):
             raise self._changed("another folder is in its place")

@@ -114,7 +114,7 @@ def test_the_command_of_the_message_makes_a_new_lake(elsewhere: Path, made: bool
     assert reconciler(job, "plan", "m.yaml", "--detailed-exitcode").code == 0
 
 
-@pytest.mark.parametrize("path", ["{0}/tmp/lake", "{0}/tmp/new/lake", "./lake", "./new/lake", "{0}/job/new/lake"])
+@pytest.mark.parametrize("path", ["{0}/tmp/lake", "{0}/tmp/new/lake", "./lake", "./new/lake"])
 def test_no_new_lake_is_a_false_alarm_where_people_try_things_out(elsewhere: Path, path: str) -> None:
     job, manifests = elsewhere / "job", elsewhere / "manifests"
     job.rename(manifests)
@@ -123,6 +123,22 @@ def test_no_new_lake_is_a_false_alarm_where_people_try_things_out(elsewhere: Pat
     write(manifests, catalog(path=path.format(elsewhere)), *MANY)
     run = reconciler(job, "apply", "../manifests", "--yes")
     assert (run.code, run.err) == (0, "")
+
+
+@pytest.mark.parametrize("where", [".", "job", "/"])
+@pytest.mark.parametrize("relative", [False, True])
+def test_the_folder_that_it_runs_in_makes_no_lake_of_a_mount_point(elsewhere: Path, where: str, relative: bool) -> None:
+    """A container runs everything in `/`, or in a folder that disks are mounted in."""
+    folder, disk = (elsewhere / where).resolve(), elsewhere / "disk"
+    inside = folder == elsewhere
+    if relative:
+        write(elsewhere / "job", catalog(path=os.path.relpath(disk / "lake", folder)), *MANY)
+    run = reconciler(folder, "plan", elsewhere / "job" / "m.yaml")
+    if relative and inside:
+        assert "to create" in run.out, "a checkout"
+        return
+    assert (run.code, run.out) == (1, "")
+    assert "may be the mount point of a disk that is not mounted" in run.err
 
 
 def test_a_saved_plan_is_not_applied_there_either(tmp_path: Path) -> None:
