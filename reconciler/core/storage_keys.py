@@ -81,9 +81,14 @@ def storage_properties(properties: Mapping[str, str]) -> dict[str, str]:
     return {k: v for k, v in properties.items() if k.startswith(STORAGE)}
 
 
+def is_credential_property(key: str) -> bool:
+    """Of an object's property. In any case of the prefix: other tools read it, and everybody sees it."""
+    return key[: len(STORAGE)].lower() == STORAGE and is_credential(key[len(STORAGE) :])
+
+
 def credentials_in(properties: Mapping[str, str]) -> list[str]:
-    """The keys among a table's properties that are never used."""
-    return sorted(k for k in storage_properties(properties) if is_credential(k[len(STORAGE) :]))
+    """The keys among the properties of an object that are never used, never written and never shown."""
+    return sorted(filter(is_credential_property, properties))
 
 
 def options_in(properties: Mapping[str, str], own: Mapping[str, str], location: str) -> dict[str, str]:

@@ -98,7 +98,7 @@ CODES: Final[dict[str, str]] = {
     "M443": "catalog is another one than expected",
     "M444": "new catalog, while its tables are elsewhere",
     # M446 on: storage options and secrets
-    "M446": "credential among the properties of a table",
+    "M446": "credential among the properties of an object",
     "M447": "secret written out in a catalog",
     "M448": "unknown storage option",
     # M45x: checks of a table's rows

@@ -98,7 +98,7 @@ def _common(document: Any, problems: list[Problem], fields: tuple[Field, ...] | 
     properties = spec.properties
     if properties or "description" in given:
         check_properties(spec, problems)
-        check_storage_properties(document.kind, properties or {}, problems)
+        check_storage_properties(properties or {}, problems)
         if "description" in given:
             properties = {**(properties or {}), DESCRIPTION_KEY: spec.description}
     if spec.ignoreDifferences:

@@ -231,7 +231,7 @@ class _Writer:
     def _common_spec(self, kind: Kind, state: NamespaceState | TableState, notes: _Notes) -> Doc:
         spec: Doc = {}
         properties = _unreserved(state.properties)
-        for key in credentials_in(properties) if kind == "Table" else ():
+        for key in credentials_in(properties):
             notes.warnings.append(f"the property {key!r} is left out: credentials belong in the Catalog document")
             del properties[key]
         for key, value in list(properties.items()):

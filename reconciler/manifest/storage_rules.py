@@ -12,7 +12,6 @@ from reconciler.manifest.nearest import nearest
 from reconciler.manifest.problem import Problem
 from reconciler.manifest.registry import CatalogEntry
 from reconciler.manifest.schema_files import catalog_types, is_secret
-from reconciler.model.ident import Kind
 
 _REFERENCE = re.compile(r"\$\{(env|file):")
 _ANY_NAME = ("storage.", "header.")
@@ -31,11 +30,12 @@ def check_options(catalogs: Iterable[CatalogEntry]) -> None:
                 entry.report(_unknown(key[len(STORAGE) :]))
 
 
-def check_storage_properties(kind: Kind, properties: Mapping[str, str], problems: list[Problem]) -> None:
+def check_storage_properties(properties: Mapping[str, str], problems: list[Problem]) -> None:
     """Everybody who may list the catalog reads them, and they are never used to open a table."""
-    for key in credentials_in(properties) if kind == "Table" else ():
+    for key in credentials_in(properties):
         message = f"the property {key!r} is a credential, and properties are readable for all who read the catalog"
-        hint = f"give it as `{key}` of the Catalog document, as ${{env:NAME}} or ${{file:PATH}}"
+        option = STORAGE + key[len(STORAGE) :]
+        hint = f"give it as `{option}` of the Catalog document, as ${{env:NAME}} or ${{file:PATH}}"
         problems.append(Problem("M446", ("spec", "properties", key), message, hint, at_key=True))
 
 

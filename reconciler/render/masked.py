@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
+from reconciler.core.secret_values import MASK
+from reconciler.core.storage_keys import STORAGE, is_credential_property
 from reconciler.model import arrow
 from reconciler.model.finding import Finding
 from reconciler.model.ident import ObjectKey, dotted
@@ -46,14 +48,15 @@ def masked_findings(findings: Iterable[Finding], clean: Clean) -> tuple[Finding,
 
 
 def masked_step(step: Step, clean: Clean) -> Step:
-    """All but the words of our own. Looked at as one text first: few steps hold anything."""
+    """All but the words of our own; the credentials of stores among properties too. Looked at as one text first: few
+    steps hold anything."""
     error = "" if step.error is None else step.error.message
     text = json.dumps(
         [step.reason, error, step.change.ident, step.before, step.after, [k.location for k in step.kept]],
         ensure_ascii=False,
         default=str,
     )
-    if clean(text) == text:
+    if clean(text) == text and STORAGE not in text.lower():
         return step
     return replace(step, **_part(step, clean, "reason", "purpose", "error", "change", "before", "after", "kept"))
 
@@ -66,7 +69,7 @@ def masked(value: T, clean: Clean) -> T:
     elif isinstance(found, ObjectKey):
         found = found._replace(ident=masked(found.ident, clean))
     elif isinstance(found, Mapping):
-        found = {clean(k): masked(v, clean) for k, v in found.items()}
+        found = {clean(k): MASK if _is_credential(k, v) else masked(v, clean) for k, v in found.items()}
     elif isinstance(found, tuple | list):
         found = type(found)(masked(v, clean) for v in found)
     elif is_dataclass(found) and not isinstance(found, type):
@@ -74,6 +77,11 @@ def masked(value: T, clean: Clean) -> T:
         names = [f.name for f in fields(found) if f.init and not (of_type and isinstance(getattr(found, f.name), str))]
         found = replace(found, **_part(found, clean, *names))
     return found  # type: ignore[no-any-return]
+
+
+def _is_credential(key: object, value: object) -> bool:
+    """Whether this run knows the value or not."""
+    return isinstance(key, str) and isinstance(value, str) and is_credential_property(key)
 
 
 def _part(value: object, clean: Clean, *names: str) -> dict[str, Any]:
@@ -111,7 +119,7 @@ def _ways(value: object, clean: Clean) -> Iterator[tuple[str, ...]]:
             yield ()
     elif isinstance(value, Mapping):
         for key, inner in value.items():
-            if clean(key) != key:
+            if clean(key) != key or _is_credential(key, inner):
                 yield (clean(key),)
             yield from ((key, *way) for way in _ways(inner, clean))
     elif isinstance(value, tuple | list):

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from contract.lake import Lake, table
+from contract.lake import Lake, namespace, table
 from reconciler.catalog.entries import TableEntry
 from reconciler.catalog.entry_catalog import EntryCatalog
 from reconciler.core.storage_keys import credentials_in, is_known, options_in
 from reconciler.model.observed import Present, Scope
 from reconciler.model.state import TableState
+from reconciler.render.markdown import plan_markdown
+from reconciler.render.masked import masked_plan, secret_places
+from reconciler.render.plan_page import plan_page
+from reconciler.render.text import plan_text
 
 GIVEN = {"storage.request_payer": "true", "storage.aws_timeout": "9s", "other": "1"}
 
@@ -35,6 +41,34 @@ def test_credentials_among_them_are_refused(lake: Lake) -> None:
     for key in ("access_key_id", "SECRET_ACCESS_KEY", "aws_session_token", "sas_token", "account_key", "role_arn"):
         document = table(lake.t("t"), {"id": "int64"}, properties={f"storage.{key}": "canary"})
         assert "M446" in lake.refusals([*lake.home(), document])
+
+
+def test_they_are_refused_for_namespaces_and_in_any_case_of_the_prefix(lake: Lake) -> None:
+    for key in ("storage.aws_secret_access_key", "storage.token", "Storage.secret_access_key", "STORAGE.SAS_TOKEN"):
+        documents = [table(lake.t("t"), {"id": "int64"}, properties={key: "canary"})]
+        if lake.has_namespaces:
+            documents.append(namespace(lake.ns("n"), properties={key: "canary"}))
+        assert lake.refusals([*lake.home(), *documents]).count("M446") == len(documents)
+
+
+def test_nothing_shows_one_that_is_live(lake: Lake) -> None:
+    """Whoever wrote it, and with no secret known to the run."""
+    if not lake.has_properties:
+        return
+    secret = {"storage.aws_session_token": "canary", "Storage.account_key": "canary", "other": "shown"}
+    plain = lake.desired([*lake.home(), table(lake.t("t"), {"id": "int64"})])
+    written = replace(plain.tables["lake"][lake.t("t")], properties=secret)
+    tables = {**plain.tables["lake"], lake.t("t"): written}
+    theirs = replace(plain, tables={"lake": tables})
+    made = lake.plan_desired(theirs)
+    lake.apply(made)
+    for plan in (made, lake.plan_desired(plain)):
+        shown = masked_plan(plan, str)
+        for text in (plan_text(shown), plan_markdown(shown), plan_page(shown)):
+            assert "canary" not in text
+            assert "aws_session_token" in text
+            assert "shown" in text
+        assert "before.properties.storage.aws_session_token" in str(secret_places(plan, str)) or plan is made
 
 
 def test_credentials_of_a_live_table_are_not_used() -> None:
