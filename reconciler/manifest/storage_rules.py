@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from reconciler.core.secret_names import names_secret
+from reconciler.core.secret_names import CREDENTIAL, names_secret
 from reconciler.core.secret_values import credential_in
 from reconciler.core.storage_keys import KNOWN, STORAGE, credentials_in, is_known
 from reconciler.manifest.nearest import nearest
@@ -13,7 +13,11 @@ from reconciler.manifest.problem import Problem
 from reconciler.manifest.registry import CatalogEntry
 from reconciler.manifest.schema_files import catalog_types, is_secret
 
-_REFERENCE = re.compile(r"\$\{(env|file):")
+_REFERENCE = re.compile(r"(?<!\$)\$\{(?:env|file):[^}]*?(?::-([^}]*))?\}")
+_BETWEEN = re.compile(r"[\s:;,=&/@]+")
+_SHORT = 8
+"""Below, what stands beside a reference is a word (`Bearer`, `id=`) and no secret."""
+_FLAGS = frozenset({"", "true", "false"})
 _ANY_NAME = ("storage.", "header.")
 """All of it is marked secret, because some of it is; the name of a key says which."""
 
@@ -40,11 +44,29 @@ def check_storage_properties(properties: Mapping[str, str], problems: list[Probl
 
 
 def _written_out(key: str, value: object, type_: str) -> bool:
-    if not isinstance(value, str) or not value or _REFERENCE.search(value) or value.lower() in ("true", "false"):
+    if not isinstance(value, str) or not any(map(_counts, _literals(key, value))):
         return False
     if not is_secret(key, type_ if type_ in catalog_types() else None):
         return False
     return not key.startswith(_ANY_NAME) or names_secret(key) or _authorizes(key) or credential_in(value) is not None
+
+
+def _counts(text: str) -> bool:
+    return text.lower() not in _FLAGS
+
+
+def _literals(key: str, value: str) -> list[str]:
+    """What of a secret value everybody reads: all of it, or beside references their defaults, and what is too long for
+    a word. A part between separators is that when it has a digit, or stands right at a reference. The client id before
+    the colon of `credential` is no secret."""
+    defaults = [default or "" for default in _REFERENCE.findall(value)]
+    if not defaults:
+        return [value]
+    rest = _REFERENCE.sub("\0", value)
+    if key == CREDENTIAL and "\0" in rest.partition(":")[2]:
+        rest = rest.partition(":")[2]
+    parts = ((part, part.replace("\0", "")) for part in _BETWEEN.split(rest))
+    return defaults + [text for part, text in parts if len(text) >= _SHORT and (text != part or not text.isalpha())]
 
 
 def _authorizes(key: str) -> bool:

@@ -29,6 +29,56 @@ def test_a_secret_that_is_written_out_is_a_warning(tmp_path: Path, command: tupl
         assert "M447" not in said(tmp_path, lines, *command, "--strict")
 
 
+REST = HEAD.replace("type: dir\n  path: ./lake", "type: rest\n  uri: http://127.0.0.1:9")
+
+
+def warned(folder: Path, line: str) -> bool:
+    done = reconciler(folder, "validate", write(folder, REST, f"  {line}\n"), env={"SECRET": "x", "ID": "y"})
+    assert done.code == 0, done.err
+    assert "canary" not in done.out + done.err
+    return "warning[M447]" in done.out + done.err
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "auth_token: canary",
+        "auth_token: '${env:NOPE:-canary}'",
+        "auth_token: '${file:/nope:-canary}'",
+        "auth_token: 'canarycanary${env:SECRET}'",
+        "auth_token: '${env:SECRET}-canary-canary'",
+        "auth_token: '${env:SECRET} canary77canary'",
+        "credential: '${env:ID}:canary77canary'",
+        "credential: 'client:${env:SECRET:-canary}'",
+        "storage.secret_access_key: '${env:SECRET:-canary}'",
+        "header.authorization: 'Bearer canary77canary ${env:SECRET}'",
+        "auth_token: '$${env:SECRET}canary'",
+    ],
+)
+def test_a_secret_beside_a_reference_is_one_too(tmp_path: Path, line: str) -> None:
+    assert warned(tmp_path, line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "auth_token: '${env:SECRET}'",
+        "auth_token: '${env:NOPE:-}'",
+        "auth_token: '${env:ID}${env:SECRET}'",
+        "auth_token: 'dev-${env:SECRET}'",
+        "credential: '${env:ID}:${env:SECRET}'",
+        "credential: 'canary-client-17:${env:SECRET}'",
+        "header.authorization: 'Bearer ${env:SECRET}'",
+        "header.authorization: 'SharedAccessSignature ${env:SECRET}'",
+        "header.cookie: 'session=${env:SECRET}; Path=/; HttpOnly'",
+        "header.x-custom: 'canary77canary'",
+    ],
+)
+def test_words_and_separators_beside_a_reference_are_none(tmp_path: Path, line: str) -> None:
+    """Nor is a header whose name does not say so, whose value has no known form: most headers are none."""
+    assert not warned(tmp_path, line)
+
+
 def test_a_storage_option_that_nobody_takes_is_a_warning(tmp_path: Path) -> None:
     text = said(tmp_path, "storage.aws_regoin: eu-west-1", "validate")
     assert "warning[M448]" in text
