@@ -25,6 +25,8 @@ from reconciler.model.observed import Gap, Scope
 
 _ANY_NAME = "\x01" * 40
 _CHUNK = 16
+_REFUSALS = frozenset({Code.PERMISSION_DENIED, Code.UNAUTHENTICATED, Code.UNSUPPORTED})
+"""The answers by which a server says for good that it does not do this, or not for us. Any other may pass."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,8 @@ class Walk:
         self._capabilities = capabilities
         self._threads = capabilities.max_parallelism
         self._ignored = matcher(scope.ignore)
+        declared = scope.detail | scope.absent | scope.locations.keys()
+        self._needs_root_tables = scope.pruned_by is not None or any(len(ident) == 1 for ident in declared)
 
     def __call__(self) -> Iterator[Listed]:
         """Raises when the root or our own notes cannot be listed: then nothing can be said."""
@@ -82,8 +86,7 @@ class Walk:
         return done
 
     def _inside(self, ident: Ident) -> _Done:
-        """A namespace that cannot be listed to the end is a gap, with what was seen before. Some servers refuse the
-        tables of the root and list its namespaces: that is no failure of the root."""
+        """A namespace that cannot be listed to the end is a gap, with what was seen before."""
         done = _Done([], [])
         tables = self._listed("Table", ident, done.found)
         size = max(1, min(_CHUNK, len(tables) // (4 * self._threads)))
@@ -98,13 +101,18 @@ class Walk:
             for page in self._api.pages(ident, what):
                 names.update(page)
         except CatalogError as error:
-            found.append(Gap(ident, error.code, error.message, root=ident == ROOT and kind == "Namespace"))
+            found.append(Gap(ident, error.code, error.message, ident == ROOT and self._is_failure(kind, error)))
         if ident == ROOT and kind == "Namespace":
             names.discard(INVENTORY)
         if names and kind == "Namespace" and len(ident) >= MOST_LEVELS:
             found.append(too_deep(ident))
             return []
         return [(*ident, name) for name in sorted(names) if self._wanted(kind, (*ident, name), found)]
+
+    def _is_failure(self, kind: Kind, error: CatalogError) -> bool:
+        """Of the root. Some servers refuse its tables and list its namespaces: that is none where no root table is
+        declared and none may be removed."""
+        return kind == "Namespace" or error.code not in _REFUSALS or self._needs_root_tables
 
     def _wanted(self, kind: Kind, ident: Ident, found: list[Listed]) -> bool:
         """What is ignored is not asked for, only known to be there; what cannot be addressed is there as well."""

@@ -22,13 +22,14 @@ GLUE_DENIED: Reply = (400, {"__type": "AccessDeniedException", "Message": "no"})
 
 
 class Scripted(ThreadingHTTPServer):
-    """A service of any type with the namespace `a`, without tables. `refused`: what is answered with 403."""
+    """A service of any type with the namespace `a`, without tables. `refused`: what is answered with `status`."""
 
     refused: Callable[[str], bool] = staticmethod(lambda call: False)
+    status = 403
 
     def reply(self, call: str) -> Reply:
         if self.refused(call):
-            return GLUE_DENIED if call.startswith("AWSGlue") else (403, DENIED)
+            return GLUE_DENIED if call.startswith("AWSGlue") else (self.status, DENIED)
         last = "oken=2" in call
         for part, first, rest in ANSWERS:
             if part in call:
@@ -91,6 +92,7 @@ def running() -> Iterator[Scripted]:
 @pytest.fixture
 def service(running: Scripted) -> Scripted:
     running.refused = lambda call: False  # type: ignore[method-assign]
+    running.status = 403
     return running
 
 
@@ -160,17 +162,53 @@ def test_below_a_root_it_is_a_gap(service: Scripted, tmp_path: Path, type_: str)
     assert run.json["catalogs"]["lake"]["complete"] is False
 
 
-def test_a_rest_server_that_refuses_the_tables_of_the_root(service: Scripted, tmp_path: Path) -> None:
-    """There are such; what is in namespaces is still planned, root tables are not."""
-    declare(service, tmp_path, "rest", ["b"])
-    with (tmp_path / "m.yaml").open("a") as file:
-        file.write(table("r"))
+REFUSALS = {401: 16, 403: 15, 405: 0, 406: 0, 501: 0}
+ROOT_TABLE = {
+    "declared": table("r"),
+    "absent": table("r").replace("schema: [{name: id, type: int64}]", "state: absent"),
+}
+
+
+def no_root_tables(service: Scripted, folder: Path, status: int, *more: str) -> None:
+    declare(service, folder, "rest", ["b"])
+    with (folder / "m.yaml").open("a") as file:
+        file.writelines(more)
     service.refused = lambda call: "/namespace/$/table/list" in call  # type: ignore[method-assign]
+    service.status = status
+
+
+@pytest.mark.parametrize("status", REFUSALS)
+def test_a_rest_server_that_refuses_the_tables_of_the_root(service: Scripted, tmp_path: Path, status: int) -> None:
+    """There are such; where the run needs none of them, what was seen is planned, and what was not is blocked."""
+    no_root_tables(service, tmp_path, status)
     plan = reconciler(tmp_path, "plan", "m.yaml", "--format", "json")
     assert plan.code == 0
     assert plan.json["catalogs"]["lake"]["complete"] is False
-    verdicts = {tuple(s["object"]["id"]): s["verdict"] for s in plan.json["steps"]}
-    assert verdicts["r",] == "blocked"
+    assert [(s["object"]["id"], s["blocked_by"]) for s in plan.json["steps"]] == [(["b"], "incomplete_listing")]
+    run = reconciler(tmp_path, "plan", "--prune", "m.yaml")
+    assert (run.code, f"({REFUSALS[status]})" in run.err) == (1, True), run
+
+
+@pytest.mark.parametrize("how", ROOT_TABLE)
+@pytest.mark.parametrize("status", REFUSALS)
+def test_and_a_root_table_that_is_named(service: Scripted, tmp_path: Path, status: int, how: str) -> None:
+    no_root_tables(service, tmp_path, status, ROOT_TABLE[how])
+    for command in COMMANDS:
+        run = reconciler(tmp_path, *command, "m.yaml")
+        assert (run.code, f"({REFUSALS[status]})" in run.err) == (1, True), (command, run)
+
+
+@pytest.mark.parametrize("named", [(), (ROOT_TABLE["declared"],)], ids=["none", "declared"])
+@pytest.mark.parametrize("status", [500, 502, 503])
+def test_a_rest_server_that_fails_to_list_the_tables_of_the_root(
+    service: Scripted, tmp_path: Path, status: int, named: tuple[str, ...]
+) -> None:
+    """That is no word about what it does: whether root tables are declared or not."""
+    no_root_tables(service, tmp_path, status, *named)
+    for command in COMMANDS:
+        run = reconciler(tmp_path, *command, "m.yaml")
+        assert run.code == 1, (command, run)
+        assert "catalog lake cannot be read" in run.err
 
 
 def test_a_folder_that_cannot_be_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
