@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import unquote
 
+from reconciler.catalog.directory_capabilities import SUFFIX
 from reconciler.catalog.entries import BrokenEntry, NamespaceEntry, TableEntry
 from reconciler.catalog.marks import split
 from reconciler.catalog.rest_api import text_map
@@ -51,6 +54,27 @@ def table_entry(ident: Ident, answer: Mapping[str, Any], record: Record | None) 
     only_noted = record.owns(location) and split(properties)[1].owner != record.marks.owner
     unrecorded = record.in_doubt(properties) if only_noted else None
     return TableEntry(ident, location, shown, unrecorded=unrecorded, raw=kept, storage=storage)
+
+
+def staying(ident: Ident, answer: Mapping[str, Any], record: Record | None) -> str | None:
+    """Why it would still be shown after it was deregistered, where that can be told beforehand. A server that finds its
+    root tables by their folders (pylance's, on its defaults) shows them without the properties they were declared with,
+    in folders of their names, for as long as the folders are there; of any other, our record says so once it was
+    tried."""
+    location = str(answer.get("location") or answer.get("table_uri") or "")
+    if record is None or not record.owns(location):
+        return None
+    folder = posixpath.basename(location.rstrip("/"))
+    named = f"{ident[-1]}{SUFFIX}" in (folder, unquote(folder))
+    by_folder = len(ident) == 1 and named and not answer.get("properties")
+    return stays(ident) if by_folder or record.stays else None
+
+
+def stays(ident: Ident) -> str:
+    return (
+        f"the server goes on showing {dotted(ident)} after it was deregistered, and it stays ours: drop it with the "
+        "server's own client, if it is to go"
+    )
 
 
 def broken(kind: Kind, ident: Ident, error: CatalogError) -> BrokenEntry:

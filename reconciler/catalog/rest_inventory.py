@@ -31,6 +31,7 @@ from reconciler.model.state import EMPTY, Marks
 _NAME = re.compile(r"([0-9a-f]{32})-([0-9]{8})")
 _ID, _KIND, _LOCATION, _BORN = ("reconciler.id", "reconciler.kind", "reconciler.location", "reconciler.born-with")
 _KEPT = "reconciler.properties"
+_STAYS = "reconciler.stays"
 _DIGITS = frozenset("0123456789abcdef")
 _ROUNDS = 5
 
@@ -46,6 +47,8 @@ class Record:
     properties: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     """The user's, of a table that was registered on its data: servers (pylance's) do not keep them then, and a table
     that comes back would be without them for ever."""
+    stays: bool = False
+    """Of a table: it was deregistered, and the server went on showing it."""
 
     def kept_for(self, location: str) -> Mapping[str, str]:
         return self.properties if self.owns(location) else EMPTY
@@ -168,7 +171,8 @@ class Inventory:
         properties = self._api.namespace(_ident(key, number))
         if properties is None:
             return None
-        return Record(split(properties)[1], properties.get(_LOCATION), properties.get(_BORN), _kept(properties, key))
+        marks, kept, stays = split(properties)[1], _kept(properties, key), properties.get(_STAYS) == "true"
+        return Record(marks, properties.get(_LOCATION), properties.get(_BORN), kept, stays)
 
 
 class Notes:
@@ -196,6 +200,8 @@ def _stored(kind: Kind, ident: Ident, record: Record) -> dict[str, str]:
         stored[_LOCATION] = record.location
     if record.born_with is not None:
         stored[_BORN] = record.born_with
+    if record.stays:
+        stored[_STAYS] = "true"
     if record.properties:
         stored[_KEPT] = json.dumps(dict(record.properties), sort_keys=True, ensure_ascii=False)
     return stored

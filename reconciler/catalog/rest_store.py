@@ -13,7 +13,7 @@ from reconciler.catalog.locations import lance_uri, same_location
 from reconciler.catalog.marks import split
 from reconciler.catalog.rest_api import RestApi, text_map
 from reconciler.catalog.rest_capabilities import INVENTORY, RestCapabilities
-from reconciler.catalog.rest_entries import namespace_entry, table_entry
+from reconciler.catalog.rest_entries import namespace_entry, stays, table_entry
 from reconciler.catalog.rest_inventory import Inventory, Record, digest
 from reconciler.catalog.rest_lease import RestLease
 from reconciler.catalog.rest_walk import Walk
@@ -224,11 +224,9 @@ class RestStore(Leased):
             return
         self._deregister(entry.ident)
         if self._api.table(entry.ident) is not None:  # As pylance's server does, on its defaults, with root tables.
-            raise CatalogError(
-                Code.UNSUPPORTED,
-                f"the server goes on showing {dotted(entry.ident)} after it was deregistered, and it stays ours: drop "
-                "it with the server's own client, if it is to go",
-            )
+            with contextlib.suppress(CatalogError):  # So that no plan promises it again.
+                self._inventory.save("Table", entry.ident, replace(record, stays=True))
+            raise CatalogError(Code.UNSUPPORTED, stays(entry.ident))
         try:
             self._disown(entry.ident, entry.location)
         except CatalogError as error:

@@ -16,12 +16,13 @@ from reconciler.catalog.entries import BrokenEntry, Listed, OtherEntry
 from reconciler.catalog.paging import MOST_LEVELS, too_deep
 from reconciler.catalog.rest_api import RestApi, What
 from reconciler.catalog.rest_capabilities import DELIMITER, INVENTORY, RestCapabilities
-from reconciler.catalog.rest_entries import broken, namespace_entry, table_entry
+from reconciler.catalog.rest_entries import broken, namespace_entry, staying, table_entry
 from reconciler.catalog.rest_inventory import Inventory, Notes
 from reconciler.core.globs import matcher
+from reconciler.model.change import DeregisterTable
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import ROOT, Ident, Kind, dotted
-from reconciler.model.observed import Gap, Scope
+from reconciler.model.observed import Gap, Scope, Unsupported
 
 _ANY_NAME = "\x01" * 40
 _CHUNK = 16
@@ -147,6 +148,9 @@ class Walk:
             if answer is None:
                 yield OtherEntry(ident)
                 return
-            yield table_entry(ident, answer, notes.of("Table", ident))
+            record = notes.of("Table", ident)
+            if (reason := staying(ident, answer, record)) is not None:
+                yield Unsupported(ident, DeregisterTable.__name__, reason)
+            yield table_entry(ident, answer, record)
         except CatalogError as error:
             yield broken("Table", ident, error)

@@ -15,7 +15,7 @@ import lance
 import lance_namespace as ln
 import pyarrow as pa
 import pytest
-from cli.cli_runs import reconciler, table, write
+from cli.cli_runs import namespace, reconciler, table, write
 from contract.outsider_dir import LocalFiles
 from rest_support import US, WRITE, Rig, rig
 from servers.proxy import Proxy, answer, before, cut_answer, cut_before
@@ -25,7 +25,7 @@ from reconciler.catalog.locations import lance_uri
 from reconciler.catalog.rest_inventory import key_of
 from reconciler.model import change as c
 from reconciler.model.errors import CatalogError, Code
-from reconciler.model.observed import Absent, Detached, Present, Unreadable
+from reconciler.model.observed import Absent, Detached, Present, Scope, Unreadable, Unsupported
 from reconciler.model.state import Marks, NamespaceState, TableState
 
 __all__ = ["rig"]
@@ -474,11 +474,44 @@ def test_a_root_table_is_ours_on_a_server_that_keeps_no_properties(plain: Rig, t
     live = state(plain, "Table", "t")
     assert (live.marks.owner, dict(live.properties)) == ("team-a", {"a": "1"})
     assert reconciler(tmp_path, "plan", "m.yaml", "--detailed-exitcode").code == 0
-    write(tmp_path, _manifests(plain).replace("schema: [{name: id, type: int64}]", "state: absent"))
-    done = reconciler(tmp_path, "apply", "m.yaml", "--yes")
-    assert done.code == 1
-    assert "goes on showing t after it was deregistered" in done.out
-    assert state(plain, "Table", "t").marks.owner == "team-a"
+
+
+@pytest.mark.parametrize(("name", "adopted"), [("t", False), ("ü", False), ("t", True)])
+def test_no_plan_promises_to_take_out_a_table_that_is_its_folder(
+    plain: Rig, tmp_path: Path, name: str, adopted: bool
+) -> None:
+    """The server answers that it is deregistered, and goes on showing it. Other tables of the server do go."""
+    if adopted:
+        plain.stranger.declare_table(ln.DeclareTableRequest(id=[name]))
+    ours = _manifests(plain).replace('"t"', json.dumps(name))
+    write(tmp_path, ours, namespace("n"), table("n", "u"))
+    assert reconciler(tmp_path, "apply", "m.yaml", "--yes", "--adopt").code == 0
+    head = _manifests(plain)[: _manifests(plain).index("---")]
+    absent = ours.replace("schema: [{name: id, type: int64}]", "state: absent")
+    for documents, more in (((absent, namespace("n"), table("n", "u")), ()), ((head, namespace("n")), ("--prune",))):
+        write(tmp_path, *documents)
+        plan = reconciler(tmp_path, "plan", "m.yaml", *more, "--format", "json").json
+        verdicts = {tuple(s["object"]["id"]): s["verdict"] for s in plan["steps"]}
+        assert verdicts == {(name,): "unsupported", **({("n", "u"): "allowed"} if more else {})}
+        assert "goes on showing" in next(s["reason"] for s in plan["steps"] if s["verdict"] == "unsupported")
+        assert reconciler(tmp_path, "apply", "m.yaml", "--yes", *more).code == 3
+    assert state(plain, "Table", name).marks.owner == "team-a"
+    assert isinstance(plain.find("Table", "n", "u"), Detached)
+
+
+def test_what_stayed_once_is_not_promised_again(rig: Rig) -> None:
+    """Nothing shows it beforehand of such a server; then our record does."""
+    rig.namespace("n")
+    for name in ("t", "u"):
+        rig.table("n", name)
+        protect(rig, "n", name)
+    rig.proxy.fault(answer(200, "{}"), path="/deregister$")
+    with pytest.raises(CatalogError) as caught:
+        rig.apply(c.DeregisterTable(("n", "t")))
+    assert caught.value.code is Code.UNSUPPORTED
+    seen = [s for s in rig.catalog.scan(Scope()) if isinstance(s, Unsupported)]
+    assert [(s.ident, s.change, s.reason) for s in seen] == [(("n", "t"), "DeregisterTable", caught.value.message)]
+    assert state(rig, "Table", "n", "t").marks == PROTECTED
 
 
 @pytest.mark.parametrize("adopted", [False, True], ids=["created", "adopted"])
