@@ -18,9 +18,9 @@ Checks = dict[ValueCheck, str]
 
 
 def value_checks(steps: Iterable[Step], snapshots: Mapping[str, Snapshot]) -> dict[ObjectKey, Checks]:
-    """For the tables with steps that will run and can fail on values. Whether values fit a type is not asked of a column
-    that an earlier step of the plan casts: its values are not there yet. A cast keeps every null, so whether all values
-    are there can be asked before it."""
+    """For the tables with steps that will run and can fail on values. Of a column that an earlier step of the plan
+    writes it is not asked whether its values fit a type: they are not there yet. Whether all are there is known before,
+    because a cast keeps every null."""
     out: dict[ObjectKey, Checks] = {}
     tables: dict[ObjectKey, _Table] = {}
     for step in steps:
