@@ -22,6 +22,7 @@ from reconciler.model.state import DatasetState
 SHOWN = 5
 PURGE_DATA: AllowWord = "purge_data"
 MIX_ROWS: AllowWord = "mix_rows"
+UNACCOUNTED = "the table has rows, and no record says where they came from"
 _UNNOTED = "its rows are in, but not noted yet: a run was cut off before that, or a version from before it was restored"
 
 
@@ -143,11 +144,8 @@ def _problem(
         )
         return Block(DATA_UNKNOWN, why)
     if record is None and not d.dataset.empty and spec.mode != "replace-if-changed":
-        why = (
-            "the table has rows, and no record says where they came from: new ones would stand beside them; start with "
-            "an empty table, or use mode: replace-if-changed"
-        )
-        return Block(DATA_UNKNOWN, why)
+        why = "new ones would stand beside them; start with an empty table, or use mode: replace-if-changed"
+        return Block(DATA_UNKNOWN, f"{UNACCOUNTED}: {why}")
     if spec.mode == "append" and PURGE_DATA in d.allow and (block := _lasting(record, change, source)):
         return block
     if spec.mode == "append" and record is not None and not change.replace:

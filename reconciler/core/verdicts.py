@@ -7,10 +7,11 @@ from typing import Any
 
 from reconciler.core.diff_schema import Difference, compare, ignore_rule
 from reconciler.core.fields import Fields, find
+from reconciler.core.plan_data import UNACCOUNTED
 from reconciler.core.text import listing
 from reconciler.model.checks import Checks
-from reconciler.model.data import DataRecord
 from reconciler.model.desired import DesiredTable
+from reconciler.model.state import DatasetState
 from reconciler.model.verification import CheckResult
 
 Found = Mapping[str, Mapping[str, Any]]
@@ -26,11 +27,16 @@ def schema_verdict(want: DesiredTable, live: Fields) -> CheckResult | None:
     return CheckResult("schema", not found, listing([_told(x) for x in found]))
 
 
-def origin_verdict(want: DesiredTable, record: DataRecord | None) -> CheckResult | None:
-    """Whether the rows are those that we filled the table with. None when we did not, or an earlier version did and
-    nothing tells. `mix_rows` says that others may write to it: then it is only asked that our rows are not all gone."""
-    if want.data is None or record is None:
+def origin_verdict(want: DesiredTable, dataset: DatasetState) -> CheckResult | None:
+    """Whether the rows are those that we filled the table with. None when there is nothing to fill it with, it was not
+    filled yet, or an earlier version did and nothing tells. Rows without a record are not ours: of a dataset that was
+    put in the place of the one that we filled, or rows that were there before it. `mix_rows` says that others may write
+    to it: then it is only asked that our rows are not all gone."""
+    record = dataset.data
+    if want.data is None:
         return None
+    if record is None:
+        return None if dataset.empty else CheckResult("origin", False, UNACCOUNTED)
     if record.lost:
         return CheckResult("origin", False, "a data step was cut off, and nothing tells whether its rows are in")
     external = record.external

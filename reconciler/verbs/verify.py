@@ -75,7 +75,7 @@ def _declared(table: Declared) -> _Declared:
     if table.found is not None:
         source = replace(_source(table.found), checks=want.checks)
         schema = schema_verdict(want, source.fields)
-        return _Declared(want, source, schema=schema, origin=origin_verdict(want, table.found.dataset.data))
+        return _Declared(want, source, schema=schema, origin=origin_verdict(want, table.found.dataset))
     empty = want.fields is None and next(tasks_of(want.checks), None) is None and want.checks.min_rows is None
     return _Declared(want, problem=table.problem or (None if empty else DECLARED_ONLY))
 

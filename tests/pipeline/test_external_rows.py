@@ -225,6 +225,24 @@ def test_in_every_catalog(make: Make, name: str, mode: str) -> None:
     t.need_settled()
 
 
+@pytest.mark.parametrize("name", EVERYWHERE)
+@pytest.mark.parametrize("mode", [APPEND, REPLACE, ONCE])
+def test_another_dataset_in_the_place_of_ours_is_told(make: Make, name: str, mode: str) -> None:
+    """It has neither our mark nor a record: no step touches it, and `verify` does not take its rows for ours."""
+    t = make(mode, name)
+    place = t.place
+    options = dict(place.storage_options) or None
+    lance.LanceDataset.drop(place.uri, storage_options=options)
+    lance.write_dataset(rows(100).slice(0, 0), place.uri, storage_options=options)
+    assert t.origin() is None, "there is no row to account for"
+    lance.write_dataset(rows(100), place.uri, mode="append", storage_options=options)
+    assert t.origin() == (False, "the table has rows, and no record says where they came from")
+    t.spec = {"allow": ["mix_rows"]}
+    assert (t.origin() or (None,))[0] is False
+    assert t.run("apply", "m.yaml", "--yes").code == 3
+    assert t.ids() == list(range(100, 110))
+
+
 def test_the_reason_names_version_time_and_rows(make: Make) -> None:
     t = make(APPEND)
     t.append(100)
