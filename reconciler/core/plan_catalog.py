@@ -9,6 +9,7 @@ from types import MappingProxyType
 from reconciler.core.coverage import coverage_of
 from reconciler.core.draft import Block, Context, Draft, Drafter, allow_words, gap_block, parent_block, unread_block
 from reconciler.core.globs import matcher
+from reconciler.core.look_alikes import column_look_alikes, live_look_alikes, reads_like
 from reconciler.core.options import PlanOptions
 from reconciler.core.ownership import data_owner, entry_owner, standing
 from reconciler.core.plan_deletes import (
@@ -121,6 +122,7 @@ class _Planner:
     def run(self) -> CatalogPlan:
         present_ns = [n for _, n in sorted(self.namespaces.items(), key=_depth) if not n.absent]
         present_tables = [t for _, t in sorted(self.tables.items()) if not t.absent]
+        self._note_look_alikes([*present_ns, *present_tables])
         wanted_ns = self._with_ancestors(present_ns, present_tables)
         for n in wanted_ns:
             if n.renamed_from is not None:
@@ -133,6 +135,14 @@ class _Planner:
                 self._table(t)
         self._deletes()
         return self.plan
+
+    def _note_look_alikes(self, present: Sequence[DesiredObject]) -> None:
+        """Before the world changes: those that are live now."""
+        kinds: dict[Ident, Kind] = {o.ident: "Table" if isinstance(o, DesiredTable) else "Namespace" for o in present}
+        live = self.world.namespaces.keys() | self.world.tables.keys()
+        expected = self.namespaces.keys() | self.tables.keys() | self.kept
+        for ident, message in live_look_alikes(filter(self.selected, kinds), live, expected):
+            self.plan.notes.append(PlanNote(ObjectKey(self.spec.name, ident, kinds[ident]), message))
 
     def _with_ancestors(self, namespaces: list[DesiredNamespace], tables: list[DesiredTable]) -> list[DesiredNamespace]:
         """The selected namespaces and those that selected objects live in and that are not there yet."""
@@ -221,6 +231,8 @@ class _Planner:
             key = ObjectKey(self.spec.name, want.ident, "Table")
             live = found.state.dataset
             notes = notes_on_indexes(want, live) if isinstance(live, DatasetState) else []
+            if want.fields and isinstance(live, DatasetState):
+                notes += column_look_alikes(want.fields, live.fields)
             self.plan.notes += (PlanNote(key, note) for note in notes)
 
     def _nested(self, want: DesiredTable, live: TableState) -> Block | None:
@@ -280,6 +292,8 @@ class _Planner:
         hint = f"declare a Namespace with id [{', '.join(above)}]" + (f" and `level: {upper}`" if upper else "")
         if refused := self.context.refuses(CreateNamespace(above, {}, Marks(), upper)):
             hint = f"it cannot be made here: {refused}"
+        if (other := reads_like(above, self.world.namespaces)) is not None:
+            hint = f"{dotted(other)!a} is live and reads like {dotted(above)!a}: if it is meant, spell it so; or {hint}"
         self.plan.diagnostics.append(Diagnostic(want.source, "P101", "error", problem, hint))
 
     def _room(self, want: DesiredTable, found: Finding, block: Block | None) -> tuple[bool, Block | None]:

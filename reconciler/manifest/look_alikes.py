@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable, Sequence
 
+from reconciler.core.look_alikes import composed
 from reconciler.manifest.problem import Path, Problem
 from reconciler.manifest.registry import Entry
 from reconciler.model.ident import Ident, dotted
@@ -23,7 +23,7 @@ def check_ids(entries: Iterable[Entry]) -> None:
         ident = entry.declared.ident
         for length in range(1, len(ident) + 1):
             name = ident[:length]
-            other, where = first.setdefault(tuple(map(_composed, name)), (name, entry))
+            other, where = first.setdefault(tuple(map(composed, name)), (name, entry))
             if other != name:
                 message = (
                     f"{dotted(name)} ({dotted(name)!a}) looks like {dotted(other)!a} of "
@@ -40,12 +40,8 @@ def column_look_alikes(names: Sequence[str], path: Path) -> list[Problem]:
     first: dict[str, str] = {}
     found = []
     for index, name in enumerate(names):
-        other = first.setdefault(_composed(name), name)
+        other = first.setdefault(composed(name), name)
         if other != name:
             message = f"the column {name} ({name!a}) looks like {other!a}, and is another one"
             found.append(Problem("M438", (*path, index, "name"), message, _HINT, severity="warning"))
     return found
-
-
-def _composed(name: str) -> str:
-    return name if name.isascii() else unicodedata.normalize("NFC", name)

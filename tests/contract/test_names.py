@@ -8,7 +8,8 @@ import pytest
 
 from contract.lake import Lake, namespace, table
 from contract.sample import FOREIGN_ROWS
-from reconciler.model.ident import Ident, Kind
+from reconciler.core.errors import PlanError
+from reconciler.model.ident import Ident, Kind, dotted
 
 NAMES = [
     "with space",
@@ -39,6 +40,60 @@ def sorted_out(lake: Lake, kind: Kind, ident: Callable[[str], Ident]) -> tuple[l
 
 
 REFUSED = ["a/b", "a\\b", "a$b", ".", "..", "", "a\tb", "__manifest", ".hidden", "x" * 300]
+
+
+NFC, NFD = "caf\u00e9", "cafe\u0301"
+LOOKS = "looks like the live"
+
+
+def test_the_plan_says_that_a_live_table_reads_like_a_declared_one(lake: Lake) -> None:
+    if any(lake.site.capabilities.ident_problem("Table", lake.t(n)) is not None for n in (NFC, NFD)):
+        return
+    old, new = table(lake.t(NFD), {"id": "int64"}), table(lake.t(NFC), {"id": "int64"})
+    lake.reach([*lake.home(), old])
+    for prune in (False, True):
+        (note,) = lake.plan([*lake.home(), new], prune=prune).notes
+        assert (note.key.ident, note.key.kind) == (lake.t(NFC), "Table")
+        assert f"{LOOKS} object {dotted(lake.t(NFD))!a}" in note.message
+    told = [[old], [old, new], [table(lake.t(NFD), state="absent"), new], [table(lake.t("plain"), {"id": "int64"})]]
+    assert [lake.plan([*lake.home(), *documents]).notes for documents in told] == [()] * 4
+    if lake.renames_tables:
+        renamed = table(lake.t(NFC), {"id": "int64"}, renamedFrom=[*lake.t(NFD)])
+        assert lake.plan([*lake.home(), renamed]).notes == ()
+
+
+def test_the_plan_says_that_a_live_namespace_reads_like_a_declared_one(lake: Lake) -> None:
+    """Once, for all that is declared in it; a plan that is refused because it is not declared says it too."""
+    if any(lake.site.capabilities.ident_problem("Namespace", lake.ns(n)) is not None for n in (NFC, NFD)):
+        return
+    lake.reach([namespace(lake.ns(NFD)), table(lake.ns(NFD, "t"), {"id": "int64"})])
+    tables = [table(lake.ns(NFC, name), {"id": "int64"}) for name in ("t", "u")]
+    (note,) = lake.plan([namespace(lake.ns(NFC)), *tables], prune=True).notes
+    assert note.key.ident == lake.ns(NFC)
+    assert f"{LOOKS} object {dotted(lake.ns(NFD))!a}" in note.message
+    if not lake.site.capabilities.levels:
+        with pytest.raises(PlanError) as refused:
+            lake.plan(tables)
+        assert f"{dotted(lake.ns(NFD))!a} is live and reads like" in refused.value.diagnostics[0].hint
+
+
+def test_the_plan_says_that_a_live_column_reads_like_a_declared_one(lake: Lake) -> None:
+    def columns(name: str, **more: object) -> list[object]:
+        inner = {"name": "s", "type": "struct", "fields": [{"name": name, "type": "int8"}]}
+        return [{"name": "id", "type": "int64"}, {"name": name, "type": "string", **more}, inner]
+
+    def planned(schema: list[object]) -> list[str]:
+        spec = {"schema": schema, "allow": ["drop_column"]}
+        return [n.message for n in lake.plan([*lake.home(), table(lake.t("t"), **spec)]).notes]
+
+    lake.reach([*lake.home(), table(lake.t("t"), schema=columns(NFD))])
+    top, inner = planned(columns(NFC))
+    assert top.startswith(f"column {NFC} ")
+    assert f"{LOOKS} column {NFD!a}" in top
+    assert inner.startswith(f"column s.{NFC} ")
+    assert f"{LOOKS} column {'s.' + NFD!a}" in inner
+    assert planned(columns(NFD)) == []
+    assert planned([{"name": NFC, "type": "string", "renamedFrom": NFD}]) == []
 
 
 @pytest.mark.slow
