@@ -229,7 +229,9 @@ class _Import:
 
     def _check(self, listed: Snapshot) -> None:
         for gap in listed.gaps if not listed.namespaces and not listed.tables else ():
-            raise Failure(f"catalog {self.spec.name} cannot be listed: {gap.message}; nothing was written")
+            raise Failure(
+                f"catalog {self.spec.name} cannot be listed: {gap.message}; nothing was written", error=gap.error
+            )
         known = self.there.catalogs.get(self.spec.name)
         as_imported = app.public_spec(self.spec).options
         if known is not None and (

@@ -110,7 +110,7 @@ def refusal(refused: LeaseRefused) -> str:
 def without_turn(plan: Plan, error: LeaseRefused | LeaseUnavailable, journal: Journal) -> Report:
     """The report of a run that was not allowed to begin."""
     if isinstance(error, LeaseUnavailable):
-        report = nothing_ran(plan, "failed", f"nothing was written: {error}")
+        report = replace(nothing_ran(plan, "failed", f"nothing was written: {error}"), error=error.error)
     elif error.stopped:
         report = nothing_ran(plan, "interrupted", f"interrupted while it waited; nothing was written: {error}")
     else:

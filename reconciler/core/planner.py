@@ -160,10 +160,7 @@ def with_id(plan: Plan) -> Plan:
 
 
 def _catalog(spec: CatalogSpec, snapshot: Snapshot, plan: CatalogPlan, capabilities: Capabilities) -> CatalogSummary:
-    problems = [
-        ReadError(g.code, f"the listing of {dotted(g.ident) or 'the catalog'} failed: {g.message}")
-        for g in snapshot.gaps
-    ]
+    problems = [g.error for g in snapshot.gaps]
     told: set[Ident] = set()
     for d in plan.drafts + plan.deletes:
         if isinstance(d.expect, Unreadable):

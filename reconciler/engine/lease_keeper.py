@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 
 from reconciler.catalog.base import LeaseRecords
 from reconciler.engine.lease import UNLOCKED, LeaseLog, Me, RecordGone, Refused, Seen, Taken, Times, free, take
-from reconciler.model.errors import CatalogError, Code
+from reconciler.model.errors import CatalogError, Code, ReadError
 from reconciler.model.lease import Ending, Lease, LeaseUse
 from reconciler.model.plan import Json
 
@@ -96,8 +96,8 @@ class LeaseUnavailable(Exception):
         rights = ""
         if error.code in (Code.PERMISSION_DENIED, Code.UNAUTHENTICATED):
             rights = f". The lease is kept in {place}: who applies needs the right to create and remove objects there"
-        what = f"{error.code.title} ({int(error.code)}): {error.message}{rights}"
-        super().__init__(f"the lease of catalog {catalog} cannot be taken: {what}")
+        self.error = ReadError(error.code, error.message)
+        super().__init__(f"the lease of catalog {catalog} cannot be taken: {self.error.text}{rights}")
 
 
 class LeaseRefused(Exception):

@@ -58,6 +58,16 @@ class ReadError:
             return self.message
         return {"code": int(self.code), "name": self.code.title, "message": self.message}
 
+    @property
+    def data(self) -> dict[str, str | int | None]:
+        """For results that are not read back: no code where no catalog said it."""
+        coded, name = (None, None) if self.code is None else (int(self.code), self.code.title)
+        return {"code": coded, "name": name, "message": self.message}
+
+    @property
+    def text(self) -> str:
+        return self.message if self.code is None else f"{self.code.title} ({int(self.code)}): {self.message}"
+
 
 class CatalogError(Exception):
     """The only exception a catalog raises.

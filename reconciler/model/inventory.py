@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from reconciler.model.diagnostic import Diagnostic
+from reconciler.model.errors import ReadError
 from reconciler.model.plan import Json, Plan
 
 FIGURES = ("tables", "unreadable", "rows", "bytes", "fragments", "small_fragments")
@@ -18,7 +19,7 @@ class ReadCatalog:
     name: str
     figures: Mapping[str, int | None]
     """Of FIGURES; only `tables` is known when nothing was opened."""
-    problems: tuple[str, ...] = ()
+    problems: tuple[ReadError, ...] = ()
 
     @property
     def tables(self) -> int:
@@ -29,7 +30,7 @@ class ReadCatalog:
             "catalog": self.name,
             "complete": not self.problems,
             **{name: self.figures.get(name) for name in FIGURES},
-            "problems": [*self.problems],
+            "problems": [p.data for p in self.problems],  # type: ignore[misc]
         }
 
 

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from reconciler.model.change import Change
 from reconciler.model.data import SourceState
-from reconciler.model.errors import Code
-from reconciler.model.ident import Ident, Kind
+from reconciler.model.errors import Code, ReadError
+from reconciler.model.ident import Ident, Kind, dotted
 from reconciler.model.state import DatasetState, NamespaceState, TableState
 from reconciler.model.values import KeptColumn, ValueCheck, ValueFinding
 
@@ -98,6 +98,10 @@ class Gap:
     root: bool = field(default=False, compare=False)
     """It is the listing of a root (the catalog, a warehouse): a plan that needs it fails, whichever page was the last.
     A gap below a root blocks only what it touches."""
+
+    @property
+    def error(self) -> ReadError:
+        return ReadError(self.code, f"the listing of {dotted(self.ident) or 'the catalog'} failed: {self.message}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from reconciler.core.uris import canonical_of, contains, folders_above
 from reconciler.engine.redact import Redactor
 from reconciler.model.desired import CatalogSpec, Management
 from reconciler.model.diagnostic import Source
-from reconciler.model.errors import CatalogError, Code
+from reconciler.model.errors import CatalogError, Code, ReadError
 from reconciler.model.ident import Ident, dotted
 from reconciler.model.observed import Detached, Finding, Gap, LeftOut, Observation, Present, Scope, Unreadable
 from reconciler.model.state import DatasetState, TableState
@@ -145,8 +145,7 @@ def _listed(task: CatalogTask, targets: Sequence[str], asked: Sequence[str]) -> 
         with closing(task.opened()) as catalog:
             for found in catalog.scan(task.scope()):
                 if isinstance(found, Gap) and not (found.ident and ignored(found.ident)):
-                    told = f"{found.code.title} ({int(found.code)}): {redactor.text(found.message)}"
-                    yield task.name, key_of(found.ident), "Gap", False, False, told, True
+                    yield task.name, key_of(found.ident), "Gap", False, False, _noted(found.error, redactor), True
                 elif isinstance(found, Observation) and found.kind == "Table" and not ignored(found.ident):
                     ident, finding = found.ident, found.finding
                     owner = finding.state.marks.owner if isinstance(finding, Present) else None
@@ -156,7 +155,7 @@ def _listed(task: CatalogTask, targets: Sequence[str], asked: Sequence[str]) -> 
                     ours = owner == task.owner
                     yield task.name, key_of(ident), "Table", ours, wanted(ident), error, strange
     except Exception as error:
-        yield task.name, "[]", "Gap", False, False, redactor.text(_message(error)), True
+        yield task.name, "[]", "Gap", False, False, _noted(_read_error(error), redactor), True
 
 
 def reading(tasks: Sequence[CatalogTask]) -> Callable[..., Any]:
@@ -254,7 +253,7 @@ class _Reader:
             self._redactor.add(where.storage_options.values())
             return out | measured(where.uri, where.storage_options, state.dataset.version)
         except Exception as error:
-            return out | {"error": self._redactor.text(_message(error))}
+            return out | {"error": self._redactor.text(_read_error(error).text)}
 
 
 def looking(task: CatalogTask, scope: Scope, keep: Keep) -> Callable[..., Any]:
@@ -333,13 +332,23 @@ def _batch(rows: Sequence[tuple[Any, ...]], schema: Any) -> Any:
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
+def _noted(error: ReadError, redactor: Redactor) -> str:
+    """In a row of a gap: the code comes back as data from an executor."""
+    return json.dumps([error.code, redactor.text(error.message)])
+
+
+def gap_error(noted: str) -> ReadError:
+    code, message = json.loads(noted)
+    return ReadError(None if code is None else Code(code), message)
+
+
 def _told(finding: Finding, redactor: Redactor) -> str:
     if isinstance(finding, Unreadable):
-        return f"{finding.code.title} ({int(finding.code)}): {redactor.text(finding.message)}"
+        return ReadError(finding.code, redactor.text(finding.message)).text
     return "it was gone when it was to be read"
 
 
-def _message(error: Exception) -> str:
+def _read_error(error: Exception) -> ReadError:
     if isinstance(error, CatalogError):
-        return f"{error.code.title} ({int(error.code)}): {error.message}"
-    return f"{type(error).__name__}: {error}"
+        return ReadError(error.code, error.message)
+    return ReadError(None, f"{type(error).__name__}: {error}")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
-from reconciler.model.ident import dotted
+from reconciler.model.errors import ReadError
 from reconciler.model.inventory import ReadCatalog
-from reconciler.pipeline.fleet_task import ident_of
+from reconciler.pipeline.fleet_task import gap_error
 from reconciler.pipeline.jobs import done
 
 _SUMS = ("rows", "bytes", "fragments", "small_fragments")
@@ -18,10 +19,10 @@ def read_catalogs(rows: Any, names: Sequence[str], clean: Callable[[str], str]) 
     counted = rows.where("recorded").groupBy("catalog")
     frame = counted.agg(*_expressions()).collect
     found = {row["catalog"]: row.asDict() for row in done(frame)}
-    gaps: dict[str, list[str]] = {name: [] for name in names}
+    gaps: dict[str, list[ReadError]] = {name: [] for name in names}
     for row in done(rows.where("kind = 'Gap'").select("catalog", "key", "error").orderBy("key").collect):
-        where = dotted(ident_of(row["key"]))
-        gaps[row["catalog"]].append(clean(f"{where}: {row['error']}" if where else row["error"]))
+        error = gap_error(row["error"])
+        gaps[row["catalog"]].append(replace(error, message=clean(error.message)))
     return [
         ReadCatalog(name, {k: v or 0 for k, v in found.get(name, dict.fromkeys(_FIGURES)).items() if k != "catalog"},
                     tuple(gaps[name]))

@@ -46,9 +46,7 @@ def diagnostics_json(diagnostics: Sequence[Diagnostic], documents: int) -> str:
 def failure_json(message: str, diagnostics: Sequence[Diagnostic], error: ReadError | None = None) -> str:
     """A command that has no result: why, with the code when a catalog said so, and the diagnostics as `validate` gives
     them."""
-    code = error.code if error is not None else None
-    coded: Json = None if code is None else int(code)
-    why: Json = {"code": coded, "name": None if code is None else code.title, "message": bounded(message)}
+    why = ReadError(error.code if error is not None else None, bounded(message)).data
     return dumped({"error": why, "diagnostics": _shown(diagnostics), "summary": _counts(diagnostics)})
 
 

@@ -16,7 +16,7 @@ def inventory_text(found: Inventory, color: bool = False) -> str:
     lines: list[str] = []
     for catalog in found.catalogs:
         lines.append(_line(catalog))
-        lines += [f"  not complete: {bounded(safe(problem))}" for problem in catalog.problems]
+        lines += [f"  not complete: {bounded(safe(problem.text))}" for problem in catalog.problems]
     if found.run is None:
         lines.append(f"dry run: nothing is written to {safe(found.history)}")
     else:

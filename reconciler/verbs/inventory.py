@@ -18,7 +18,7 @@ from reconciler.core.planner import scope_of
 from reconciler.core.text import plural
 from reconciler.model.desired import Desired
 from reconciler.model.diagnostic import Diagnostic
-from reconciler.model.ident import dotted
+from reconciler.model.errors import ReadError
 from reconciler.model.inventory import Inventory, ReadCatalog, Uncompared
 from reconciler.model.observed import Scope
 from reconciler.model.plan import Plan
@@ -115,15 +115,11 @@ def _foreseen(request: InventoryRequest, desired: Desired, names: Sequence[str],
             at.connect(spec)
             seen = at.look(name, Scope(ignore=spec.management.ignore, namespaces=scope_of(desired, name).namespaces))
         except app.Failure as error:
-            return ReadCatalog(name, {"tables": 0}, (error.summary,))
+            return ReadCatalog(name, {"tables": 0}, (error.error or ReadError(None, error.summary),))
         tables = [i for i in seen.tables if not targets or any(matches(t, i) for t in targets)]
-        return ReadCatalog(name, {"tables": len(tables)}, tuple(_gap(dotted(g.ident), g.message) for g in seen.gaps))
+        return ReadCatalog(name, {"tables": len(tables)}, tuple(g.error for g in seen.gaps))
 
     return Inventory(None, request.history, None, tuple(at.side_by_side(listed, names).values()))
-
-
-def _gap(where: str, message: str) -> str:
-    return f"{where}: {message}" if where else message
 
 
 def _run(
@@ -205,7 +201,7 @@ def _recorded(
             "id": "",
             "path": [],
             "drift": None if diff is None else _drift(diff, c.name),
-            "error": "; ".join(c.problems) or only,
+            "error": "; ".join(p.text for p in c.problems) or only,
         }
         for c in catalogs
     ]

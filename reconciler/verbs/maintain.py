@@ -156,7 +156,7 @@ def _in_turn(due: Sequence[_Table], request: MaintainRequest, at: Session) -> bo
     except LeaseRefused as error:
         raise LeaseHeld(refusal(error)) from error
     except LeaseUnavailable as error:
-        raise app.Failure(f"nothing was written: {error}") from error
+        raise app.Failure(f"nothing was written: {error}", error=error.error) from error
 
 
 def _settled(due: Sequence[_Table], at: Session, turn: Keeper) -> bool:

@@ -11,7 +11,7 @@ from reconciler.app_lease import places_of
 from reconciler.engine.lease import LeaseLog, RecordGone, Seen, taken_away
 from reconciler.engine.lease_holder import liveness
 from reconciler.model.diagnostic import has_errors
-from reconciler.model.errors import CatalogError
+from reconciler.model.errors import CatalogError, ReadError
 from reconciler.model.lease import HeldLease
 
 if TYPE_CHECKING:
@@ -53,8 +53,8 @@ def _look(name: str, log: LeaseLog, at: Session) -> Locked | None:
     try:
         seen = log.read()
     except CatalogError as error:
-        message = at.redactor.text(error.message)
-        raise app.Failure(f"the lease of catalog {name} cannot be read: {error.code.title}: {message}") from error
+        why = ReadError(error.code, at.redactor.text(error.message))
+        raise app.Failure(f"the lease of catalog {name} cannot be read: {why.text}", error=why) from error
     held = seen.held
     if held is None:
         return None
@@ -69,7 +69,6 @@ def take_away(locked: Locked) -> bool:
     except RecordGone:
         return False
     except CatalogError as error:
-        name = locked.shown.catalog
-        raise app.Failure(
-            f"the lease of catalog {name} was not removed: {error.code.title}: {error.message}"
-        ) from error
+        why = ReadError(error.code, error.message)
+        message = f"the lease of catalog {locked.shown.catalog} was not removed: {why.text}"
+        raise app.Failure(message, error=why) from error

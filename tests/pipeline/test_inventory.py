@@ -176,7 +176,10 @@ def test_a_catalog_that_cannot_be_listed_is_no_empty_one(tmp_path: Path) -> None
     text = inventory(tmp_path)
     assert text.code == 1
     assert "lake: 0 tables" in text.out
-    assert "  not complete: " in text.out
+    assert "  not complete: InvalidInput (13): " in text.out
+    (problem,) = inventory(tmp_path, "--format", "json").json["catalogs"][0]["problems"]
+    assert (list(problem), problem["code"], problem["name"]) == (["code", "name", "message"], 13, "InvalidInput")
+    assert "is not a folder" in problem["message"]
 
 
 def test_what_cannot_be_compared_is_told_beside_what_was_read(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from cli.cli_runs import catalog, namespace, reconciler, table, write
 
 from reconciler.model.desired import CatalogSpec, Management
 from reconciler.model.diagnostic import Source
-from reconciler.model.errors import CatalogError, Code
+from reconciler.model.errors import CatalogError, Code, ReadError
 from reconciler.model.observed import Gap, Observation, Present, Scope, Unreadable
 from reconciler.model.state import NamespaceState, TableState
 from reconciler.pipeline import fleet_task, package
@@ -126,7 +126,15 @@ def test_a_dry_run_lists_and_writes_nothing(tmp_path: Path, monkeypatch: pytest.
     (tmp_path / "lake").write_text("")
     run = reconciler(tmp_path, *words, "--dry-run")
     assert run.code == 1
-    assert "not complete: " in run.out
+    assert "not complete: InvalidInput (13): " in run.out
+    (listed,) = reconciler(tmp_path, *words, "--dry-run", "--format", "json").json["catalogs"]
+    planned = reconciler(tmp_path, "plan", "m.yaml", "--format", "json").json
+    assert [(p["code"], p["name"]) for p in listed["problems"]] == [(13, "InvalidInput")]
+    assert planned["error"]["message"].endswith(listed["problems"][0]["message"])
+    write(tmp_path, catalog().replace("path: ./lake", "path: '${env:NOT_SET}'"), table("u"))
+    (unknown,) = reconciler(tmp_path, *words, "--dry-run", "--format", "json").json["catalogs"][0]["problems"]
+    assert (unknown["code"], unknown["name"]) == (None, None), "no catalog said that"
+    assert "NOT_SET" in unknown["message"]
 
 
 def test_wrong_command_lines(tmp_path: Path) -> None:
@@ -174,8 +182,13 @@ def test_a_listing_that_breaks_off_is_a_gap_without_secrets() -> None:
     found = listed(task(table_, gap, CatalogError(Code.SERVICE_UNAVAILABLE, "s3cr3t went away")))
     assert [(r["kind"], r["key"]) for r in found] == [("Table", '["a","t"]'), ("Gap", '["b"]'), ("Gap", "[]")]
     assert "s3cr3t" not in str(found)
+    assert [fleet_task.gap_error(r["error"]) for r in found[1:]] == [
+        ReadError(Code.INTERNAL, "the listing of b failed: no page 2 for ***"),
+        ReadError(Code.SERVICE_UNAVAILABLE, "*** went away"),
+    ]
     (only,) = listed(task(ValueError("a mistake of ours with s3cr3t")))
-    assert (only["kind"], only["error"]) == ("Gap", "ValueError: a mistake of ours with ***")
+    assert only["kind"] == "Gap"
+    assert fleet_task.gap_error(only["error"]) == ReadError(None, "ValueError: a mistake of ours with ***")
 
 
 def test_what_is_ignored_or_no_lance_table_is_no_row_of_the_history() -> None:

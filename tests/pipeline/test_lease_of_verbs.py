@@ -3,6 +3,7 @@ back."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import lance
 import pyarrow.parquet as pq
 import pytest
-from cli.cli_runs import catalog, reconciler, table, write
+from cli.cli_runs import catalog, check_schema, reconciler, table, write
 from pipeline.maintain_lake import (
     ALL,
     INDEX,
@@ -123,6 +124,24 @@ def test_materialize_is_refused_before_spark_is_asked(tmp_path: Path) -> None:
         refused = reconciler(tmp_path, "pipeline", "materialize", "m.yaml", *nowhere, "--report", tmp_path / "r.json")
         assert refused.code == 6, refused
         assert '"refused"' in (tmp_path / "r.json").read_text()
+
+
+def test_a_lease_that_cannot_be_had_is_told_with_the_code(tmp_path: Path) -> None:
+    """By every verb, as data: in the report of `apply`, elsewhere in the document that stands for the result."""
+    write(tmp_path, catalog(), table("t", schema=SCHEMA))
+    assert reconciler(tmp_path, "apply", "m.yaml", "--yes").code == 0
+    spoiled = tmp_path / "lake" / "__reconciler" / "lease"
+    shutil.rmtree(spoiled)
+    spoiled.write_text("no folder")
+    write(tmp_path, catalog(), table("t", schema=SCHEMA), table("u"))
+    for words, schema in ((("apply", "m.yaml", "--yes"), "report"), (("unlock", "m.yaml"), "failure")):
+        run = reconciler(tmp_path, *words, "--format", "json")
+        assert run.code == 1, run
+        check_schema(schema, run.json)
+        error = run.json["error"]
+        assert (error["code"], error["name"]) == (13, "InvalidInput")
+        assert "cannot list " in error["message"]
+    assert "the lease of catalog lake cannot be read: InvalidInput (13): " in run.err
 
 
 def test_a_time_to_live_that_is_none(tmp_path: Path) -> None:
