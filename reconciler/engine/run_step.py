@@ -238,6 +238,8 @@ def _write_until_it_holds(step: Step, links: Sequence[Link], tools: Tools, attem
             message = mismatch(attempts.before, step.change, lives[step.key].finding)
             return attempts.end("failed", lives, _error(Code.INVALID_TABLE_STATE, message), landed)
         if place == "elsewhere" and not error.gave_up:
+            if error.unknown_outcome:
+                return attempts.end("unknown", lives, _in_doubt(step, lives, error), landed=True)
             return attempts.end("failed", lives, _moved_on(step, lives, tools, error), landed)
         passes = error.retryable or error.unknown_outcome
         endless = attempts.count >= _MOST_CALLS * (tools.retry.max_retries + 1)
@@ -322,6 +324,15 @@ def _moved_on(step: Step, lives: Lives, tools: Tools, cause: CatalogError | None
     return _error(
         Code.CONCURRENT_MODIFICATION,
         f"{step.key} changed since the plan was made: {what}{because}. Make a new plan.",
+    )
+
+
+def _in_doubt(step: Step, lives: Lives, cause: CatalogError) -> StepError:
+    """The write may have landed, and what is there is not all that it makes; or somebody else was there."""
+    return _error(
+        cause.code,
+        f"whether {step.key} was written is not known ({cause.message}), and now {describe(lives[step.key].finding)}: "
+        "that is of this run, or of somebody else. Make a new plan.",
     )
 
 

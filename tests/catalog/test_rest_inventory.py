@@ -554,6 +554,20 @@ def test_a_root_table_whose_declare_had_no_answer_is_not_taken_for_ours(plain: R
     assert (plain.root / "t.lance" / ".lance-reserved").read_bytes() == b"reserved"
 
 
+def test_a_declare_without_an_answer_is_told_as_it_is(plain: Rig, tmp_path: Path) -> None:
+    """Nobody refused it, and nobody else need have been there; --adopt takes what came of it."""
+    manifests = _manifests(plain).replace(plain.server, plain.proxy.endpoint)
+    write(tmp_path, manifests)
+    plain.proxy.fault(cut_answer, path="/declare$")
+    done = reconciler(tmp_path, "apply", "m.yaml", "--yes", "--format", "json")
+    assert (done.code, [s["status"] for s in done.json["steps"]]) == (5, ["unknown", "not_run"])
+    assert "whether lake:t was written is not known" in done.json["steps"][0]["error"]["message"]
+    assert "refused" not in done.json["steps"][0]["error"]["message"]
+    assert reconciler(tmp_path, "apply", "m.yaml", "--yes").code == 3
+    assert reconciler(tmp_path, "apply", "m.yaml", "--yes", "--adopt").code == 0
+    assert reconciler(tmp_path, "plan", "m.yaml", "--detailed-exitcode").code == 0
+
+
 def test_a_declare_that_fails_leaves_no_claim(plain: Rig) -> None:
     plain.stranger.declare_table(ln.DeclareTableRequest(id=["t"]))
     with pytest.raises(CatalogError):

@@ -258,7 +258,7 @@ def test_a_definite_error_is_not_tried_again() -> None:
     assert report.steps[0].error.to_json() == {"code": 15, "name": "PermissionDenied", "message": "no"}
 
 
-def test_unknown_is_reported_only_when_reading_back_fails() -> None:
+def test_unknown_is_reported_when_reading_back_fails() -> None:
     catalog = lake()
 
     def cut_off_after_the_write(point: str, subject: object) -> None:

@@ -65,6 +65,17 @@ def test_an_error_of_another_kind_is_believed_at_once() -> None:
     assert "changed since the plan was made" in ended.result.error.message
 
 
+def test_a_write_without_an_answer_was_not_refused() -> None:
+    """What is there now may be the half of it, or somebody else's: nobody is blamed, and it counts as written."""
+    rival = Rival(CatalogError(Code.SERVICE_UNAVAILABLE, "cut off", unknown_outcome=True))
+    ended = rival.run()
+    assert (ended.result.status, ended.landed, ended.result.attempts) == ("unknown", True, 1)
+    assert ended.result.error is not None
+    assert ended.result.error.code == Code.SERVICE_UNAVAILABLE
+    assert "whether lake:a was written is not known (cut off)" in ended.result.error.message
+    assert "refused" not in ended.result.error.message
+
+
 def test_a_run_that_is_to_stop_does_not_blame_others() -> None:
     """Its own half of a step looks like a change by somebody else; it is the lease that was lost."""
     rival = Rival(CatalogError(Code.INTERNAL, "it was not written any further: gone", landed=True, gave_up=True))
