@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,7 +14,7 @@ from reconciler.core.options import PlanOptions
 from reconciler.engine.redact import Redactor
 from reconciler.model.diagnostic import Diagnostic, Source, has_errors
 from reconciler.model.finding import Finding, Waiver
-from reconciler.model.ident import Ident, dotted
+from reconciler.model.ident import Ident
 from reconciler.model.reading import Reading
 from reconciler.model.spark import SparkOptions
 from reconciler.session import Failure, Needs, Refusal, Session, options_schema
@@ -159,6 +159,7 @@ def _almost_read(loaded: Loaded) -> str | None:
 def plan(request: Request, at: Session) -> tuple[Plan, list[Diagnostic]]:
     """The plan and the warnings. Reads every selected catalog, writes nothing."""
     from reconciler.engine.select import prune_without_owner
+    from reconciler.manifest.environment_rules import elsewhere
     from reconciler.manifest.scopes import scope_problems
     from reconciler.manifest.sparse import why_not_to_prune
 
@@ -182,22 +183,12 @@ def plan(request: Request, at: Session) -> tuple[Plan, list[Diagnostic]]:
     capabilities = capabilities_of(desired, names)
     snapshots = at.observe(desired, names, needs_of(request), request.options.prune)
     made = planned(desired, snapshots, capabilities, request, at)
-    return made, [*loaded.diagnostics, *_tables_elsewhere(desired, snapshots, at)]
-
-
-def _tables_elsewhere(desired: Desired, snapshots: Mapping[str, Snapshot], at: Session) -> Iterator[Diagnostic]:
-    """Nothing is where the manifests say, and what they declare is ours in a place beside it."""
-    for name, snapshot in snapshots.items():
-        spec = desired.catalogs[name]
-        ours: dict[str, list[str]] = {}
-        for ident, place, owner in snapshot.root.elsewhere:
-            if owner == spec.management.owner:
-                ours.setdefault(at.redactor.text(place), []).append(dotted(ident))
-        for place, tables in ours.items():
-            more = f" (and {len(tables) - 1} more)" if len(tables) > 1 else ""
-            message = f"nothing exists at {snapshot.root.new} yet, and our table {tables[0]}{more} exists at {place}"
-            source = desired.place(name, ("spec", "path")) or spec.source
-            yield Diagnostic(source, "M444", "warning", message, "is spec.path the path that you mean?")
+    beside = [
+        warning
+        for name, seen in snapshots.items()
+        for warning in elsewhere(desired.catalogs[name], desired.place(name, ("spec", "path")), seen.root)
+    ]
+    return made, [*loaded.diagnostics, *beside]
 
 
 def planned(

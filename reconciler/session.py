@@ -153,6 +153,7 @@ class Session:
         """Before the first read. Raises Failure when it is another catalog, CatalogError when nothing says so."""
         from reconciler.catalog.base import Placed
         from reconciler.core.expectations import unmet
+        from reconciler.manifest.environment_rules import unexpected
 
         expect = spec.management.expect
         if not expect:
@@ -167,10 +168,8 @@ class Session:
         wrong = others or unmet({k: v for k, v in expect.items() if k in told}, said)
         if wrong:
             catalog.close()
-            hint = "check --env, the variables and the credentials of this run; nothing was read"
-            shown = [self.redactor.text(f"catalog {spec.name}: {problem.message}") for problem in wrong]
-            found = [Diagnostic(spec.source, "M443", "error", message, hint) for message in shown]
-            raise Failure(f"catalog {spec.name} is not the one that is expected", found)
+            shown = unexpected(spec, [self.redactor.text(problem.message) for problem in wrong])
+            raise Failure(f"catalog {spec.name} is not the one that is expected", shown)
 
     def connect_all(self, specs: Sequence[CatalogSpec]) -> None:
         """Side by side. What is missing for any of them is told at once, before the first is opened."""

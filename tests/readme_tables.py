@@ -11,7 +11,7 @@ from reconciler.manifest.schema_files import options_of, schema
 from reconciler.model import change as c
 from reconciler.model.arrow import Field, parse_type
 from reconciler.model.capabilities import Capabilities
-from reconciler.model.desired import CatalogSpec, Management
+from reconciler.model.desired import NOT_OPTIONS, CatalogSpec, Management
 from reconciler.model.diagnostic import Source
 from reconciler.model.ident import Ident, Kind
 from reconciler.model.state import Marks
@@ -21,11 +21,11 @@ LONGEST = 1_000_000
 
 
 def keys_table(type_: str) -> str:
-    """The options of a type. `type` and `management` are in every document."""
+    """The options of a type, without the keys that every type has."""
     options = options_of(type_)
     assert options is not None
     lines = ["| key | value | default | |", "|---|---|---|---|"]
-    keys = {k: v for k, v in options["properties"].items() if k not in ("type", "management")}
+    keys = {k: v for k, v in options["properties"].items() if k not in NOT_OPTIONS}
     for key, rule in keys.items():
         lines.append(_key_row(key, rule, key in options["required"]))
     for pattern, rule in options["patternProperties"].items():
@@ -188,7 +188,7 @@ ROWS: dict[str, Callable[[Sample], str]] = {
 
 
 def sample(spec: Mapping[str, Any]) -> Sample:
-    options = {k: v for k, v in spec.items() if k not in ("type", "management")}
+    options = {k: v for k, v in spec.items() if k not in NOT_OPTIONS}
     found = capabilities_of(CatalogSpec("lake", spec["type"], options, Management(), Source("-")))
     assert found is not None
     return Sample(found, str(options.get("catalog", "w")))

@@ -6,6 +6,8 @@ from collections.abc import Callable, Collection, Mapping
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
+from reconciler.model.desired import NOT_OPTIONS
+
 
 class Unmet(NamedTuple):
     what: str
@@ -15,7 +17,7 @@ class Unmet(NamedTuple):
 def possible(schema: Mapping[str, Any], is_secret: Callable[[str], bool], told: Collection[str]) -> list[str]:
     """What may be expected: the options that are no secret, and what the catalog says of itself."""
     named = (key for key in schema.get("properties", {}) if not is_secret(key))
-    return sorted({*named, *told} - {"type", "management", "requireEnvironment"})
+    return sorted({*named, *told} - {*NOT_OPTIONS})
 
 
 def unmet(expect: Mapping[str, str], found: Mapping[str, str]) -> list[Unmet]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from reconciler.core.known_places import is_known
 from reconciler.model.change import DeclareTable, MaterializeTable, catalogs_read
 from reconciler.model.codec import canonical
-from reconciler.model.desired import CatalogSpec, Desired
+from reconciler.model.desired import NOT_OPTIONS, CatalogSpec, Desired
 from reconciler.model.plan import CatalogSummary, Plan, Step
 
 
@@ -34,7 +34,7 @@ def strange_places(plan: Plan, base: Desired, public: Mapping[str, CatalogSpec])
 
 
 def _same(described: CatalogSummary, spec: CatalogSpec) -> bool:
-    options = {k: v for k, v in described.spec.items() if k not in ("type", "management")}
+    options = {k: v for k, v in described.spec.items() if k not in NOT_OPTIONS}
     return described.type == spec.type and options == dict(spec.options)
 
 

@@ -83,7 +83,8 @@ def _collected(
     root = RootSeen()
     for found in catalog.scan(scope):
         if isinstance(found, RootSeen):
-            root = replace(found, new=clean(found.new)) if found.new else found
+            beside = tuple(e._replace(place=clean(e.place)) for e in found.elsewhere)
+            root = replace(found, new=clean(found.new) if found.new else None, elsewhere=beside)
             continue
         if isinstance(found, Unsupported):
             lacks.append(replace(found, reason=clean(found.reason)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from reconciler.core.expectations import possible
 from reconciler.manifest.nearest import nearest
@@ -10,6 +10,28 @@ from reconciler.manifest.problem import Problem
 from reconciler.manifest.registry import CatalogEntry
 from reconciler.manifest.schema_files import options_of, secret_keys
 from reconciler.model.capabilities import Capabilities
+from reconciler.model.desired import CatalogSpec
+from reconciler.model.diagnostic import Diagnostic, Source
+from reconciler.model.ident import dotted
+from reconciler.model.observed import RootSeen
+
+
+def unexpected(spec: CatalogSpec, problems: Iterable[str]) -> list[Diagnostic]:
+    """`problems`: what is not as `management.expect` wants it."""
+    hint = "check --env, the variables and the credentials of this run; nothing was read"
+    return [Diagnostic(spec.source, "M443", "error", f"catalog {spec.name}: {p}", hint) for p in problems]
+
+
+def elsewhere(spec: CatalogSpec, at: Source | None, root: RootSeen) -> Iterator[Diagnostic]:
+    """Nothing is where the manifests say, and what they declare is ours in a place beside it."""
+    ours: dict[str, list[str]] = {}
+    for ident, place, owner in root.elsewhere:
+        if owner == spec.management.owner:
+            ours.setdefault(place, []).append(dotted(ident))
+    for place, tables in ours.items():
+        more = f" (and {len(tables) - 1} more)" if len(tables) > 1 else ""
+        message = f"nothing exists at {root.new} yet, and our table {tables[0]}{more} exists at {place}"
+        yield Diagnostic(at or spec.source, "M444", "warning", message, "is spec.path the path that you mean?")
 
 
 def check_environment(catalogs: Iterable[CatalogEntry], environments: Sequence[str]) -> None:

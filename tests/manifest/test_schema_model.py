@@ -19,6 +19,7 @@ from reconciler.manifest.documents import AnyDocument
 from reconciler.manifest.schema_check import accepts, explain
 from reconciler.manifest.schema_files import catalog_types, is_secret, options_of, schema
 from reconciler.manifest.yaml_careful import Careful
+from reconciler.model.desired import NOT_OPTIONS
 
 from .strategies import DOCUMENT, damaged
 
@@ -119,7 +120,7 @@ def test_every_key_is_described(type_: str) -> None:
     options = options_of(type_)
     assert options is not None
     for key, rule in {**options["properties"], **options["patternProperties"]}.items():
-        assert key in ("type", "management") or rule["description"].endswith("."), key
+        assert key in NOT_OPTIONS or rule["description"].endswith("."), key
         if isinstance(rule.get("type"), list):
             assert rule["minimum"] <= rule["default"] <= rule["maximum"]
 
