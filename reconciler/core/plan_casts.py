@@ -19,7 +19,7 @@ from reconciler.core.kept_params import keeping
 from reconciler.core.plan_index import rebuild_index, wanted_indexes, with_live_names
 from reconciler.core.rewrite import rewritten
 from reconciler.core.text import listing
-from reconciler.model.arrow import ArrowType, Field
+from reconciler.model.arrow import ArrowType, Dictionary, Field
 from reconciler.model.change import AlterColumns, ColumnAlteration, RewriteColumns
 from reconciler.model.codec import field_json
 from reconciler.model.desired import DesiredTable
@@ -200,10 +200,13 @@ def _is_another(declared: Index, live: Index) -> bool:
 
 def _said(check: ValueCheck, finding: ValueFinding) -> str:
     rows = f"{finding.rows:,}" if finding.complete else f"the first {finding.rows:,}"
-    what = "no value" if check.type is None else f"a value that is no {check.type}"
+    room = check.type.room if isinstance(check.type, Dictionary) else None
+    fits = "is no" if room is None else "does not fit into"
+    what = "no value" if check.type is None else f"a value that {fits} {check.type}"
     examples = f", for instance {', '.join(finding.examples)}" if finding.examples else ""
     verb = "has" if finding.misfits == 1 else "have"
-    return f"column {check.path}: {finding.misfits:,} of {rows} rows {verb} {what}{examples}"
+    why = "" if room is None else f" (Lance counts the values of each batch anew, up to {room:,}: use index int32)"
+    return f"column {check.path}: {finding.misfits:,} of {rows} rows {verb} {what}{why}{examples}"
 
 
 def _told(types: Sequence[tuple[str, ArrowType, ArrowType]]) -> str:

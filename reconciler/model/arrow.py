@@ -117,6 +117,9 @@ class MapOf:
         return f"map<{self.key}, {self.value}{'' if self.value_nullable else ' not null'}>"
 
 
+_ENOUGH_BITS = 31
+
+
 @dataclass(frozen=True, slots=True)
 class Dictionary:
     index: str
@@ -124,6 +127,12 @@ class Dictionary:
 
     def __str__(self) -> str:
         return f"dictionary<{self.index}, {self.value}>"
+
+    @property
+    def room(self) -> int | None:
+        """How many different values it can hold; None: as many as there are."""
+        bits = int(self.index.removeprefix("uint").removeprefix("int")) - (not self.index.startswith("uint"))
+        return 2**bits if bits < _ENOUGH_BITS else None
 
 
 ArrowType = Scalar | Temporal | Decimal | FixedBinary | ListOf | Struct | MapOf | Dictionary

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any, NoReturn
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from reconciler.catalog.arrow_convert import from_arrow_schema, to_arrow_type
 from reconciler.catalog.base import Catalog, DataPlace
@@ -22,7 +23,7 @@ from reconciler.core.casts import classify
 from reconciler.core.fields import Fields, find
 from reconciler.core.value_checks import Checks
 from reconciler.core.world import altered_fields
-from reconciler.model.arrow import ListOf, Scalar
+from reconciler.model.arrow import Dictionary, ListOf, Scalar
 from reconciler.model.change import AlterColumns, ColumnAlteration
 from reconciler.model.errors import CatalogError
 from reconciler.model.ident import Ident, ObjectKey
@@ -40,6 +41,8 @@ MOST_BYTES = 256 * 2**20
 MOST_MISFITS = 1000
 """Counted one by one; a column with more of them is not read any further."""
 EXAMPLES = 3
+_LANCE_BATCH = 1024
+"""Rows that pylance 14 casts at a time."""
 
 
 def with_findings(
@@ -102,14 +105,23 @@ def _found(dataset: Any, check: ValueCheck, path: str) -> ValueFinding | None:
         path, wanted, in_place = *_whole(fields, path, check), False
     quoted = ".".join(evolve_task.quoted(part) for part in path.split("."))
     sources = [{"sql": quoted}]
+    room = None
     if in_place:
-        sources.append({"sql": cast_sql("arrow_try_cast", path, wanted)})
+        tried = wanted
+        if isinstance(check.type, Dictionary):
+            room, tried = check.type.room, to_arrow_type(check.type.value)
+        sources.append({"sql": cast_sql("arrow_try_cast", path, tried)})
     rows = read = misfits = 0
     examples: list[str] = []
+    counted = 0
     total = dataset.count_rows()
     for batch in evolve_task.scanned(dataset, sources).to_batches():
         values = batch.column(evolve_task.value_name(0))
-        for at in _misfits(values, batch, check, wanted, in_place):
+        places = _misfits(values, batch, check, wanted, in_place)
+        if room is not None:
+            beyond, counted = _too_many(values, room, counted)
+            places = iter(sorted({*places, *beyond}))
+        for at in places:
             misfits += 1
             if len(examples) < EXAMPLES:
                 examples.append(_example(values.slice(at, 1), rows + at, check))
@@ -158,6 +170,20 @@ def _lost(values: Any, cast: Any) -> Iterator[int]:
     if _deep_nulls(values) == _deep_nulls(cast) and column_casts.infinities(values) == column_casts.infinities(cast):
         return iter(())
     return (at for at in range(len(values)) if _gone(values[at].as_py(), cast[at].as_py()))
+
+
+def _too_many(values: Any, room: int, counted: int) -> tuple[set[int], int]:
+    """The places of the values for which a dictionary has no room, and how many entries it has then. Lance puts the
+    dictionaries of all batches together and may leave a value in there several times; it commits a column that nobody
+    can read once the index does not count them. So a value counts once for each batch that it is in."""
+    beyond: set[int] = set()
+    for start in range(0, len(values), _LANCE_BATCH):
+        part = values.slice(start, _LANCE_BATCH)
+        encoded = part if pa.types.is_dictionary(part.type) else part.dictionary_encode()
+        over = pc.greater_equal(encoded.indices.cast(pa.int64()), room - counted)
+        beyond |= {start + at for at in pc.indices_nonzero(over).to_pylist()}
+        counted += len(encoded.dictionary)
+    return beyond, counted
 
 
 def _deep_nulls(values: Any) -> int:

@@ -84,6 +84,46 @@ def test_what_does_not_fit(
     assert examples is None or finding.examples == examples
 
 
+@pytest.mark.parametrize("encoded", [False, True])
+def test_more_values_than_a_dictionary_counts(tmp_path: Path, encoded: bool) -> None:
+    values = pa.array([str(n) for n in range(130)])
+    uri = str(tmp_path / "t.lance")
+    lance.write_dataset(pa.table({"c": values.dictionary_encode() if encoded else values}), uri)
+    check = ValueCheck("c", parse_type("dictionary<int8, string>"))
+    finding = look_at_values(DataPlace(uri), {check: "c"})[check]
+    assert finding == ValueFinding(130, True, 2, ("'128' in row 128", "'129' in row 129"))
+    roomy = ValueCheck("c", parse_type("dictionary<uint8, string>"))
+    assert look_at_values(DataPlace(uri), {roomy: "c"})[roomy].misfits == 0
+
+
+@pytest.mark.parametrize(("different", "fits"), [(40, True), (100, False)])
+def test_a_dictionary_that_lance_could_not_read_afterwards(tmp_path: Path, different: int, fits: bool) -> None:
+    """It writes the 100 values of three batches as 300, which an int8 does not count, and commits that."""
+    values = pa.array([str(n % different) for n in range(3000)])
+    uri = str(tmp_path / "t.lance")
+    live = lance.write_dataset(pa.table({"c": values}), uri)
+    check = ValueCheck("c", parse_type("dictionary<int8, string>"))
+    finding = look_at_values(DataPlace(uri), {check: "c"})[check]
+    assert (finding.misfits == 0) is fits
+    live.alter_columns({"path": "c", "data_type": pa.dictionary(pa.int8(), pa.string())})
+    if fits:
+        assert lance.dataset(uri).to_table()["c"].to_pylist() == values.to_pylist()
+
+
+def test_the_plan_says_why_a_dictionary_is_too_small(tmp_path: Path) -> None:
+    schema = "[{name: c, type: 'dictionary<int32, string>'}]"
+    write(tmp_path, catalog(), table("t", schema=schema))
+    assert reconciler(tmp_path, "apply", "m.yaml", "--yes").code == 0
+    rows = pa.table({"c": pa.array([str(n) for n in range(300)]).dictionary_encode()})
+    lance.write_dataset(rows, str(tmp_path / "lake" / "t.lance"), mode="append")
+    write(tmp_path, catalog(), table("t", schema=schema.replace("int32", "int8"), spec="allow: [narrow_type]"))
+    run = reconciler(tmp_path, "apply", "m.yaml", "--yes")
+    assert run.code == 3, run.out + run.err
+    assert "column c: 172 of 300 rows have a value that does not fit into dictionary<int8, string> " in run.out
+    told = "(Lance counts the values of each batch anew, up to 128: use index int32), for instance '128' in row 128"
+    assert told in run.out
+
+
 def test_a_field_of_a_struct(tmp_path: Path) -> None:
     rows = [{"a": 1}, {"a": 300}, None]
     uri = str(tmp_path / "t.lance")
