@@ -208,10 +208,13 @@ _MANAGEMENT = optional(
 _ADDRESS = st.sampled_from(["http://localhost:8181", "https://h/v", "${env:URL}", "${file:u}/x", "http://${env:HOST}"])
 
 
+_SHARED = {"management": _MANAGEMENT, "requireEnvironment": st.just(False)}  # With it, documents need a `--env`.
+
+
 def _value(rule: dict[str, Any]) -> st.SearchStrategy[Any]:
     """A value that the rule of an option accepts, from the rule itself."""
     if "$ref" in rule:
-        return _MANAGEMENT if rule["$ref"].endswith("/management") else _FLAG
+        return _SHARED.get(rule["$ref"].rpartition("/")[2], _FLAG)
     if "const" in rule:
         return st.just(rule["const"])
     if isinstance(rule["type"], list):
