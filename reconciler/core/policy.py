@@ -68,9 +68,10 @@ def judge_plan(
     touched = {s.key for s in steps}
     covered = [o for o in objects_of(desired, snapshots) if selected[o.catalog](o.ident) or key_of(o) in touched]
     whereabouts = Whereabouts(desired, capabilities, snapshots, opened)
+    owners = {name: spec.management.owner for name, spec in desired.catalogs.items()}
     found = [
         *_of_catalogs(desired, [desired.catalogs[n] for n in snapshots], environment),
-        *breaches(desired, covered, whereabouts, environment, Targets(ends, steps)),
+        *breaches(desired, covered, whereabouts, environment, Targets(ends, steps, owners)),
         *_of_steps(desired, steps, environment),
     ]
     return _judged(desired, found, today)

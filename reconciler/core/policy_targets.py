@@ -2,8 +2,8 @@
 
 What `ignoreDifferences` leaves to others is not written, so that only what is live counts. A table also has the columns
 that no manifest names and that no step of the plan takes away: all of them without a `schema`, else those that
-`schemaMode: at_least` leaves alone or whose drop is blocked. A table that is copied without a `schema` gets the columns
-of the other one. Pure.
+`schemaMode: at_least` leaves alone or whose drop is blocked. That counts for tables that are ours by then: what is in
+the tables of others is their matter. A table that is copied without a `schema` gets the columns of the other one. Pure.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import replace
 from reconciler.core.diff_properties import ignored_paths, left_to_others
 from reconciler.core.diff_schema import ignore_rule, unignored
 from reconciler.core.fields import Fields, with_others
+from reconciler.core.ownership import entry_owner
 from reconciler.core.world import World
 from reconciler.model.change import MigrateTable
 from reconciler.model.desired import DesiredObject, DesiredTable
@@ -24,10 +25,16 @@ from reconciler.model.state import DatasetState, NamespaceState, TableState
 
 
 class Targets:
-    """Objects at the end of a plan: `ends` are the catalogs then, as far as they are known."""
+    """Objects at the end of a plan: `ends` are the catalogs then, as far as they are known. `owners`: who we are in
+    each of them."""
 
-    def __init__(self, ends: Mapping[str, World] | None = None, steps: Sequence[Step] = ()) -> None:
-        self._ends = ends or {}
+    def __init__(
+        self,
+        ends: Mapping[str, World] | None = None,
+        steps: Sequence[Step] = (),
+        owners: Mapping[str, str] | None = None,
+    ) -> None:
+        self._ends, self._owners = ends or {}, owners or {}
         self.known = ends is not None
         """False: only manifests are judged, and nobody has looked at what is live."""
         self._copied = {s.key: s.change.fields for s in steps if isinstance(s.change, MigrateTable)}
@@ -51,8 +58,10 @@ class Targets:
     def _fields(self, want: DesiredTable, state: NamespaceState | TableState | None) -> Fields | None:
         dataset = state.dataset if isinstance(state, TableState) else None
         live = dataset.fields if isinstance(dataset, DatasetState) else None
+        us = self._owners.get(want.catalog)
+        ours = us is not None and state is not None and entry_owner(us, state) == us
         if want.fields is None:
-            return self._copied.get(ObjectKey(want.catalog, want.ident, "Table"), live)
+            return self._copied.get(ObjectKey(want.catalog, want.ident, "Table"), live if ours else None)
         ignored = any(path.split(".")[0] == "schema" for path in want.ignore_differences)
         if live is None:
             rule = ignore_rule(want.ignore_differences)
@@ -60,4 +69,5 @@ class Targets:
         if "schema" in want.ignore_differences:
             return live
         there = {f.name: f for f in live} if ignored else {}
-        return with_others(tuple(there.get(f.name, f) for f in want.fields), live)
+        kept = tuple(there.get(f.name, f) for f in want.fields)
+        return with_others(kept, live) if ours else kept

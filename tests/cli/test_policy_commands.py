@@ -254,6 +254,13 @@ def test_a_live_column_that_stays_is_judged(tmp_path: Path, rule: str, how: str)
         write(tmp_path, catalog(), declared, policy(rule))
 
 
+def test_columns_of_a_table_that_stays_somebody_elses_are_not_judged(tmp_path: Path) -> None:
+    live_columns(tmp_path, BAD=["x"])
+    write(tmp_path, catalog(), table("t", spec="schemaMode: at_least"), policy(NAMES))
+    planned = reconciler(tmp_path, "plan", "m.yaml", "--format", "json")
+    assert (planned.code, planned.json.get("findings", [])) == (0, [])
+
+
 def test_a_nested_column_that_stays_is_judged(tmp_path: Path) -> None:
     live_columns(tmp_path, s=[{"a": 1, "BAD": 2}])
     schema = "[{name: id, type: int64}, {name: s, type: 'struct<a: int64>'}]"
