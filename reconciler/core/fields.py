@@ -8,7 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from reconciler.model.arrow import ArrowType, Field, ListOf, MapOf, Scalar, Struct, is_speakable, names_inside
+from reconciler.model.arrow import (
+    ArrowType,
+    Dictionary,
+    Field,
+    ListOf,
+    MapOf,
+    Scalar,
+    Struct,
+    is_speakable,
+    names_inside,
+)
 
 Fields = tuple[Field, ...]
 
@@ -58,6 +68,28 @@ def find(fields: Fields, path: str) -> Field | None:
         return None
     inner, prefix = _children(found.type, head + ".")
     return find(inner, path[len(prefix) :]) if path.startswith(prefix) else None
+
+
+def in_list(fields: Fields, path: str) -> bool:
+    """Whether the field belongs to the items of a list."""
+    parts = path.split(".")
+    above = (find(fields, ".".join(parts[:end])) for end in range(1, len(parts)))
+    return any(f is not None and isinstance(f.type, ListOf) for f in above)
+
+
+def small_dictionary(type_: ArrowType) -> Dictionary | None:
+    """One at any depth that does not hold any number of values."""
+    match type_:
+        case Dictionary():
+            return type_ if type_.room is not None else None
+        case Struct(fields):
+            return next((d for f in fields if (d := small_dictionary(f.type)) is not None), None)
+        case ListOf():
+            return small_dictionary(type_.item)
+        case MapOf():
+            return small_dictionary(type_.key) or small_dictionary(type_.value)
+        case _:
+            return None
 
 
 def edit(fields: Fields, path: str, change: Callable[[Field], Field | None]) -> Fields:

@@ -14,7 +14,7 @@ from itertools import groupby
 
 from reconciler.core.diff_schema import Difference, ignore_rule
 from reconciler.core.draft import Block, Drafter, allow_block
-from reconciler.core.fields import bare
+from reconciler.core.fields import bare, in_list, small_dictionary
 from reconciler.core.kept_params import keeping
 from reconciler.core.plan_index import rebuild_index, wanted_indexes, with_live_names
 from reconciler.core.rewrite import rewritten
@@ -91,7 +91,21 @@ class Casts:
         reason = f"{'narrower' if checks else 'wider'} type: {_told(types)}{note}"
         change = AlterColumns(self.want.ident, columns, tuple(i.name for i in lost))
         risk: Risk = "destructive" if checks else "rewrite"
+        if checks and (deep := next((x for x in these if self._hidden_dictionary(x)), None)) and self.d.block is None:
+            why = (
+                f"{deep.path}: Lance cannot read the dictionaries with a small index that it makes inside of lists: "
+                f"declare the index int32; {reason}"
+            )
+            self.d.refuse(change, risk, Block("", why, "unsupported"), before)
+            return
         self._propose(change, risk, reason, before, "narrow_type" if checks else None, lost, checks)
+
+    def _hidden_dictionary(self, x: Difference) -> bool:
+        """One that is new in a list, where the plan cannot count its values."""
+        new = _types(x)[1]
+        if isinstance(new, Dictionary):
+            return new.room is not None and in_list(self.d.dataset.fields, x.path)
+        return small_dictionary(new) is not None
 
     def _on_no_rows(self, column: str, types: Sequence[tuple[str, ArrowType, ArrowType]]) -> None:
         """Nothing can be lost and nothing can fail: any type will do."""

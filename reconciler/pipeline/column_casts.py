@@ -248,3 +248,35 @@ def _blobs(values: Any) -> Any:
     import lance
 
     return lance.blob_array(values.cast(pa.large_binary()).to_pylist())
+
+
+def need_readable(uri: str, fragment: Any, columns: dict[str, str], schema: Any, options: Any) -> None:
+    """pylance 14 writes dictionaries whose index is smaller than 32 bits so that nobody can read the column once a file
+    has many rows, and says nothing. So what was written of such columns is read back before it is committed.
+    `columns`: what those are called in the end that have another name now. Raises Misfit."""
+    from lance.file import LanceFileReader
+
+    small = [field.name for field in schema if _small_dictionary(field.type)]
+    for file in fragment.files if small else ():
+        reader = LanceFileReader(f"{uri}/data/{file.path}", options)
+        here = [name for name in small if name in reader.metadata().schema.names]
+        if not here:
+            continue
+        try:
+            for _ in LanceFileReader(f"{uri}/data/{file.path}", options, columns=here).read_all().to_batches():
+                pass
+        except Exception as error:
+            names = " and ".join(columns.get(name, name) for name in here)
+            raise Misfit(
+                f"column {names}: Lance cannot read what it wrote of a dictionary with a small index: declare it with "
+                f"the index int32 ({_line(error)})"
+            ) from error
+
+
+def _small_dictionary(type_: Any) -> bool:
+    types = pa.types
+    if types.is_dictionary(type_):
+        return bool(type_.index_type.bit_width < 32)
+    if isinstance(type_, pa.BaseExtensionType):
+        return _small_dictionary(type_.storage_type)
+    return any(_small_dictionary(type_.field(n).type) for n in range(type_.num_fields))

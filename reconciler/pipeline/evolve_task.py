@@ -77,6 +77,8 @@ def _written(unit: Unit) -> dict[str, Any]:
         if not nulls:
             try:
                 meta, whole = _merged(dataset, fragment, schema, job["sources"])
+                names = {field.name: s["column"] for field, s in zip(schema, job["sources"], strict=True)}
+                column_casts.need_readable(dataset.uri, meta, names, schema, job["options"] or None)
                 metas[number], parts = meta.to_json(), packed(whole)
             except _Nulls:
                 found = _null_counts(dataset, fragment, schema, job["sources"])

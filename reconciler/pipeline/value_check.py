@@ -20,10 +20,10 @@ from reconciler.catalog.deadline import answers
 from reconciler.catalog.lance_cast import cast_sql
 from reconciler.catalog.lance_files import check_rows
 from reconciler.core.casts import classify
-from reconciler.core.fields import Fields, find
+from reconciler.core.fields import Fields, find, in_list
 from reconciler.core.value_checks import Checks
 from reconciler.core.world import altered_fields
-from reconciler.model.arrow import Dictionary, ListOf, Scalar
+from reconciler.model.arrow import Dictionary, Scalar
 from reconciler.model.change import AlterColumns, ColumnAlteration
 from reconciler.model.errors import CatalogError
 from reconciler.model.ident import Ident, ObjectKey
@@ -101,7 +101,7 @@ def _found(dataset: Any, check: ValueCheck, path: str) -> ValueFinding | None:
     assert live is not None
     in_place = check.type is not None and classify(live.type, check.type) == "narrow"
     wanted = None if check.type is None else to_arrow_type(check.type)
-    if in_place and _in_list(fields, path):
+    if in_place and in_list(fields, path):  # SQL does not reach there.
         path, wanted, in_place = *_whole(fields, path, check), False
     quoted = ".".join(evolve_task.quoted(part) for part in path.split("."))
     sources = [{"sql": quoted}]
@@ -115,11 +115,11 @@ def _found(dataset: Any, check: ValueCheck, path: str) -> ValueFinding | None:
     examples: list[str] = []
     counted = 0
     total = dataset.count_rows()
-    for batch in evolve_task.scanned(dataset, sources).to_batches():
+    for begins, batch in _batches(dataset, sources, by_fragment=room is not None):
         values = batch.column(evolve_task.value_name(0))
         places = _misfits(values, batch, check, wanted, in_place)
         if room is not None:
-            beyond, counted = _too_many(values, room, counted)
+            beyond, counted = _too_many(values, room, 0 if begins else counted)
             places = iter(sorted({*places, *beyond}))
         for at in places:
             misfits += 1
@@ -134,11 +134,14 @@ def _found(dataset: Any, check: ValueCheck, path: str) -> ValueFinding | None:
     return ValueFinding(rows, rows >= total, misfits, tuple(examples))
 
 
-def _in_list(fields: Fields, path: str) -> bool:
-    """Where SQL does not reach: a field of the items of a list."""
-    parts = path.split(".")
-    above = (find(fields, ".".join(parts[:end])) for end in range(1, len(parts)))
-    return any(f is not None and isinstance(f.type, ListOf) for f in above)
+def _batches(dataset: Any, sources: list[dict[str, Any]], *, by_fragment: bool) -> Iterator[tuple[bool, Any]]:
+    """With whether a file begins: a dictionary is one of its file."""
+    for fragment in dataset.get_fragments() if by_fragment else (None,):
+        chosen = None if fragment is None else [fragment]
+        begins = True
+        for batch in evolve_task.scanned(dataset, sources, chosen).to_batches():
+            yield begins, batch
+            begins = False
 
 
 def _whole(fields: Fields, path: str, check: ValueCheck) -> tuple[str, Any]:

@@ -11,6 +11,7 @@ from reconciler.catalog.fence import may_write
 from reconciler.catalog.lance_data import STEP_PROPERTY
 from reconciler.catalog.lance_errors import translated
 from reconciler.catalog.lance_rows import transactions
+from reconciler.catalog.lance_write import set_tag
 from reconciler.model.errors import CatalogError
 from reconciler.pipeline.claims import Held
 
@@ -27,14 +28,13 @@ def version_before(held: Held) -> int:
 
 @contextmanager
 def tagged(dataset: Any, tag: str | None, version: int) -> Iterator[None]:
-    """The way back has the tag while there is something to come back from. A tag that is there already is of an attempt
-    that committed nothing: this step is one commit."""
+    """The way back has the tag while there is something to come back from. This step is one commit: a tag that is there
+    already is of an attempt that committed nothing, or of an earlier time that the same plan was applied."""
     if tag is None:
         yield
         return
     with translated(f"tag version {version} of {dataset.uri}", write=False):
-        may_write()
-        (dataset.tags.update if tag in dataset.tags.list() else dataset.tags.create)(tag, version)
+        set_tag(dataset, tag, version)
     try:
         yield
     except CatalogError as error:

@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reconciler.pipeline import file_reader, table_task
+from reconciler.pipeline import column_casts, file_reader, table_task
 from reconciler.pipeline.conform import TEXT, Rules, ValueProblem, conform, to_type
 from reconciler.pipeline.file_reader import FileError
 
@@ -179,6 +179,8 @@ def _fragments(unit: Unit, batches: Iterator[Any]) -> list[str]:
     schema = _schema(unit)
     reader = pa.RecordBatchReader.from_batches(schema, itertools.chain([first], batches))
     made: Any = write_fragments(reader, target, schema=schema, mode="append", storage_options=options, **unit["layout"])
+    for fragment in made:
+        column_casts.need_readable(target.uri, fragment, {}, schema, options)
     return [json.dumps(f.to_json()) for f in made]
 
 

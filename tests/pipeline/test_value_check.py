@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from cli.cli_runs import catalog, reconciler, table, write
 
+from reconciler.catalog.arrow_convert import to_arrow_type
 from reconciler.catalog.base import DataPlace
 from reconciler.model.arrow import parse_type
 from reconciler.model.values import ValueCheck, ValueFinding
@@ -122,6 +123,75 @@ def test_the_plan_says_why_a_dictionary_is_too_small(tmp_path: Path) -> None:
     assert "column c: 172 of 300 rows have a value that does not fit into dictionary<int8, string> " in run.out
     told = "(Lance counts the values of each batch anew, up to 128: use index int32), for instance '128' in row 128"
     assert told in run.out
+
+
+def rows_in(folder: Path, schema: str, rows: pa.Table, **more: Any) -> str:
+    """A table of ours with rows of another tool."""
+    write(folder, catalog(), table("t", schema=schema))
+    assert reconciler(folder, "apply", "m.yaml", "--yes").code == 0
+    uri = str(folder / "lake" / "t.lance")
+    lance.write_dataset(rows, uri, mode="append", **more)
+    return uri
+
+
+def test_the_dictionary_of_each_file_counts_by_itself(tmp_path: Path) -> None:
+    rows = pa.table({"c": ["x"] * 200})
+    uri = rows_in(tmp_path, "[{name: c, type: string}]", rows, max_rows_per_file=1)
+    small = "[{name: c, type: 'dictionary<int8, string>'}]"
+    write(tmp_path, catalog(), table("t", schema=small, spec="allow: [narrow_type]"))
+    run = reconciler(tmp_path, "apply", "m.yaml", "--yes")
+    assert run.code == 0, run.out
+    assert lance.dataset(uri).to_table()["c"].to_pylist() == ["x"] * 200
+
+
+@pytest.mark.parametrize(
+    ("live", "values", "declared"),
+    [
+        ("list<string>", [[str(n % 50 + n // 1024 * 50)] for n in range(3000)], "list<dictionary<int8, string>>"),
+        ("list<struct<a: string>>", [[{"a": "x"}]], "list<struct<a: dictionary<uint8, string>>>"),
+    ],
+)
+def test_small_dictionaries_inside_of_lists_are_not_made(tmp_path: Path, live: str, values: Any, declared: str) -> None:
+    type_ = to_arrow_type(parse_type(live))
+    uri = rows_in(tmp_path, f"[{{name: l, type: '{live}'}}]", pa.table({"l": pa.array(values, type_)}))
+    write(tmp_path, catalog(), table("t", schema=f"[{{name: l, type: '{declared}'}}]", spec="allow: [narrow_type]"))
+    plan = reconciler(tmp_path, "plan", "m.yaml", "--format", "json").json
+    assert [(s["action"], s["verdict"]) for s in plan["steps"]] == [("alter_columns", "unsupported")]
+    assert "declare the index int32" in plan["steps"][0]["reason"]
+    assert lance.dataset(uri).to_table()["l"].to_pylist() == values
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("{name: s, type: int64}", "{name: s, type: 'dictionary<int8, string>'}"),
+        (
+            "{name: s, type: int64}",
+            "{name: s, type: int64}, {name: n, type: 'dictionary<int8, string>', backfill: {sql: 'cast(s as string)'}}",
+        ),
+    ],
+)
+def test_a_column_that_lance_cannot_read_is_not_committed(tmp_path: Path, before: str, after: str) -> None:
+    """Many values in many batches; the table stays as it was. With few of them it works."""
+    for name, different in (("many", 100), ("few", 5)):
+        folder = tmp_path / name
+        folder.mkdir()
+        rows = pa.table({"s": [n % different for n in range(24_000)]})
+        uri = rows_in(folder, f"[{before}]", rows)
+        version = lance.dataset(uri).version
+        write(folder, catalog(), table("t", schema=f"[{after}]"))
+        run = reconciler(folder, "apply", "m.yaml", "--yes")
+        found = lance.dataset(uri).to_table().to_pylist()
+        if name == "many":
+            assert run.code == 1, run.out
+            assert "__new_" not in run.out
+            assert "Lance cannot read what it wrote of a dictionary with a small index" in run.out
+            assert found == rows.to_pylist()
+            assert reconciler(folder, "plan", "m.yaml", "--detailed-exitcode").code == 2
+        else:
+            assert run.code == 0, run.out
+            assert {str(row.get("n", row["s"])) for row in found} == {str(n) for n in range(5)}
+            assert lance.dataset(uri).version > version
 
 
 def test_a_field_of_a_struct(tmp_path: Path) -> None:
