@@ -23,13 +23,16 @@ class WriteContext:
     plan_id: str = ""
     step_id: str = ""
     tag: str | None = None
-    """When given, the dataset's version is tagged with this name before the change (kept if it exists)."""
+    """When given, the dataset's version is tagged with this name before the change."""
     applied_by: str = ""
     """The run, for `reconciler.applied-by`: written with the change itself, and not at all when it is empty."""
     table: TableState | None = None
     """The table as it was read right before. Its data is changed at that location and with that mark only."""
     runner: Runner = "spark"
     """Of a data-plane step: what runs its tasks."""
+    begun: bool = True
+    """The step may have written something already, in this run or an earlier one: then a tag of that name is its own,
+    and stays. Otherwise it is of an earlier time that the same plan was applied."""
 
     def need_unmoved(self, ident: Ident, place: str) -> None:
         """`place`: the canonical location of the entry now. Raises CatalogError."""

@@ -125,7 +125,7 @@ def apply_to_dataset(datasets: Datasets, uri: str, change: DatasetChange, contex
             check_rows(uri)
         columns = isinstance(change, AlterColumns | DropColumns)
         known = {i.name for i in dataset.describe_indices()} if columns else set()
-        keep_version(dataset, context.tag)
+        keep_version(dataset, context.tag, context.begun)
         may_write()
         match change:
             case UpdateDataset():
@@ -194,13 +194,30 @@ def _named(change: DatasetChange) -> str:
     return change.action.replace("_", " ") + columns
 
 
-def keep_version(dataset: Any, tag: str | None, version: int | None = None) -> None:
-    """Tags the version before the change. A tag of that name stays: it holds the version before the first attempt."""
-    if tag is None or tag in dataset.tags.list():
+def keep_version(dataset: Any, tag: str | None, begun: bool) -> None:
+    """Tags the version before the change. `begun`: a tag of that name stays, because it holds the version before the
+    first attempt."""
+    if tag is not None and not (begun and tag in dataset.tags.list()):
+        set_tag(dataset, tag, dataset.version)
+
+
+def set_tag(dataset: Any, tag: str, version: int) -> None:
+    """A tag of that name may be of an earlier time that the same plan was applied: what it held gets a tag of its own,
+    and expires in its time."""
+    known = dataset.tags.list().get(tag)
+    if known is not None and known["version"] == version:
         return
     may_write()
+    if known is None:
+        _create_tag(dataset, tag, version)
+    else:
+        _create_tag(dataset, f"{tag}-v{known['version']}", known["version"])
+        dataset.tags.update(tag, version)
+
+
+def _create_tag(dataset: Any, tag: str, version: int) -> None:
     try:
-        dataset.tags.create(tag, dataset.version if version is None else version)
+        dataset.tags.create(tag, version)
     except ValueError as error:
         if "already exists" not in str(error):
             raise

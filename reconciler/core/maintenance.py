@@ -24,8 +24,8 @@ CLAIMED = "a data step holds it: apply first"
 NOT_DECLARED = "not declared"
 MOST_SEGMENTS = 8
 """A query of a vector index looks into each of its segments."""
-_OUR_TAG = re.compile(r"reconciler-[0-9a-f]{12}-s[0-9]+\Z")
-"""As apply makes them before a rewriting step."""
+_OUR_TAG = re.compile(r"reconciler-[0-9a-f]{12}-s[0-9]+(?:-v[0-9]+)?\Z")
+"""As apply makes them before a rewriting step; with the version when the same plan was applied again since."""
 
 
 def is_our_tag(name: str) -> bool:

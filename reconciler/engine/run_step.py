@@ -84,6 +84,8 @@ class _Attempts:
     """Something was let through the fence."""
     tagged: bool | None = None
     """What the write said of the tag."""
+    begun: bool = True
+    """Something of the step may have been written before this write."""
     sent: Counter[Hashable] = field(default_factory=Counter)
     """The sendings of each call of this step."""
     uncounted: int = 0
@@ -143,6 +145,7 @@ def run_step(step: Step, tools: Tools, known: Lives | None = None) -> Ended:
         return attempts.end("failed", lives, _moved_on(step, lives, tools))
     if (problem := unsuitable(lives[step.key], links)) is not None:
         return attempts.end("failed", lives, _error(Code.CONCURRENT_MODIFICATION, f"{step.key}: {problem}"))
+    attempts.begun = place != "before"
     if (unread := _look_before_harm(step, tools, attempts)) is not None:
         return attempts.end("failed", lives, _step_error(unread))
     return _write_until_it_holds(step, links, tools, attempts)
@@ -250,7 +253,10 @@ def _write_until_it_holds(step: Step, links: Sequence[Link], tools: Tools, attem
 def _write(step: Step, tools: Tools, attempts: _Attempts) -> CatalogError | None:
     before = attempts.before.state if isinstance(attempts.before, Present) else None
     table = before if isinstance(before, TableState) else None
-    context = WriteContext(tools.plan_id, step.id, attempts.tag, tools.applied_by, table, step.runner or "spark")
+    context = WriteContext(
+        tools.plan_id, step.id, attempts.tag, tools.applied_by, table, step.runner or "spark", attempts.begun
+    )
+    attempts.begun = True
     with fenced(tools.guard, attempts.sent) as fence:
         try:
             written = _applied(step.change, tools, attempts.before, context)

@@ -3,6 +3,7 @@ and the ways to restore them that `explain kept_columns` gives work."""
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from dataclasses import dataclass
@@ -98,6 +99,25 @@ def test_a_saved_plan_says_it_and_apply_creates_the_column_empty(reverted: Git) 
     assert "still has its values" in reconciler(folder, "show", "p.json").out
     reverted.run("apply", "--yes")
     assert reverted.plan()["steps"] == []
+
+
+def test_the_same_drop_again_keeps_both_versions(reverted: Git) -> None:
+    """The same manifests on the same columns are the same plan, whose steps have the same tags."""
+    lake = reverted.lake
+    (first,) = kept_columns(reverted.plan())
+    reverted.run("apply", "--yes")
+    lake.outsider.append(lake.t("t"), [{"id": 4, "score": 4.5}])
+    reverted.commit(WITHOUT, allow=["drop_column"])
+    reverted.run("apply", "--yes", "--report", "r.json")
+    report = json.loads((lake.folder / "r.json").read_text())
+    (dropped,) = (s for s in report["steps"] if s["action"] == "drop_columns")
+    reverted.commit(WITH)
+    (second,) = kept_columns(reverted.plan())
+    assert (second["tag"], second["version"]) == (dropped["tag"], dropped["version_before"]) != ("", first["version"])
+    scores = [row["score"] for row in reverted.open(second, second["tag"]).to_table().to_pylist()]
+    assert 4.5 in scores
+    held = {t["version"] for t in reverted.open(second).tags.list().values()}
+    assert {first["version"], second["version"]} <= held
 
 
 def recipe(git: Git, number: int, kept: Any) -> None:
