@@ -342,7 +342,7 @@ class DirectoryReader:
         try:
             found = self.dataset(place) if data is UNKNOWN else data
         except Unfinished:
-            if place.listed:
+            if place.row is None:
                 raise
             return True  # The data of the row is gone, and nobody's is there instead.
         if isinstance(found, DatasetState):

@@ -142,11 +142,15 @@ def pairs(want: ArrowType, live: ArrowType, prefix: str) -> Iterator[tuple[str, 
 
 
 def with_others(fields: Fields, live: Fields) -> Fields:
-    """The fields, and after them what `live` has besides, at any depth."""
+    """The fields, and after them what `live` has besides, at any depth; their metadata too."""
     there = {f.name: f for f in live}
-    known = [replace(f, type=_with_others(f.type, there[f.name].type)) if f.name in there else f for f in fields]
+    known = [_with_other(f, there[f.name]) if f.name in there else f for f in fields]
     names = {f.name for f in fields}
     return (*known, *(f for f in live if f.name not in names))
+
+
+def _with_other(f: Field, live: Field) -> Field:
+    return replace(f, type=_with_others(f.type, live.type), metadata={**live.metadata, **f.metadata})
 
 
 def _with_others(type_: ArrowType, live: ArrowType) -> ArrowType:

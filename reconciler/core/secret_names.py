@@ -23,7 +23,8 @@ _HARMLESS = re.compile(
 )
 
 _COUNTS = re.compile(
-    r"tokeni[sz]|(^|[._-])(avg|context|max|mean|min|n|num|total)[._-]?tokens?([._-]|$)|tokens?[._-](count|length|limit)",
+    r"tokeni[sz]|(^|[._-])(avg|context|max|mean|min|n|num|total)[._-]?tokens?([._-]|$)|tokens?[._-](budget|count|length|limit)|"
+    r"secretar(y|iat)",
     re.IGNORECASE,
 )
 

@@ -40,6 +40,9 @@ _OTHERS = """application_credentials service_account service_account_key service
 KNOWN = frozenset(f"{_EVERY_STORE} {_S3} {_AZURE} {_OTHERS}".split())
 """One name of each, without the prefix of the store (`aws_region`)."""
 
+_OF_LANCE = ("lance_aimd_", "cos_", "tos_", "dynamodb_")
+"""How fast lance asks, and stores that it adds to those of object_store."""
+
 _IDENTITY = frozenset({"client_id", "application_credentials", "role_arn", "service_account", "service_account_path"})
 _TRUST = ("proxy_", "allow_invalid_certificates", "metadata_endpoint", "msi_endpoint", "identity_endpoint",
           "endpoint_url_sts", "authority_host", "container_credentials", "fabric_workload_host")  # fmt: skip
@@ -68,7 +71,7 @@ def bare(key: str) -> str:
 
 
 def is_known(key: str) -> bool:
-    return bare(key) in KNOWN
+    return bare(key) in KNOWN or key.lower().startswith(_OF_LANCE)
 
 
 def is_credential(key: str) -> bool:

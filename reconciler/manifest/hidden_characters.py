@@ -35,8 +35,9 @@ _NAMES = frozenset(
     {"name", "catalog", "id", "allow", "renamedFrom", "column", "columns", "apiVersion", "kind", "state", "type"}
     | {"owner", "ignore", "match", "except", "ignoreDifferences", "catalogs", "environments", "prefixes", "location"}
     | {"from", "key", "notNull", "orderBy", "table", "unique"}
+    | {"path", "root", "uri", "endpoint", "api_path", "oauth2_server_uri", "warehouse", "catalog_id", "region"}
 )
-"""Keys whose values are names and words."""
+"""Keys whose values are names, words and addresses."""
 _TEXTS = frozenset({"properties", "config", "schemaMetadata", "values", "description", "comment"})
 """Keys below which values are texts, whatever their own keys are called."""
 _FEW = 20

@@ -44,7 +44,7 @@ def decode(data: bytes) -> Text:
         start = bad.start()
         line = text.count("\n", 0, start) + 1
         message = f"the character U+{ord(bad.group()):04X} is not allowed in YAML"
-        hint = 'remove it, or write it as an escape in double quotes ("\\x07")'
+        hint = f'remove it, or write it as an escape in double quotes ("\\u{ord(bad.group()):04x}")'
         result.flaws.append(Flaw("M104", line, start - (text.rfind("\n", 0, start) + 1) + 1, message, hint))
         text = _FORBIDDEN.sub("\ufffd", text)
     if text.count("\n%") > MAX_DIRECTIVES:

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from reconciler.core.secret_values import MASK
+from reconciler.core.storage_keys import is_credential_property
 from reconciler.core.text import listing
 from reconciler.model import change as c
 from reconciler.model.arrow import Field
@@ -59,10 +61,18 @@ def fields_of(step: Step) -> list[Difference]:
     if isinstance(step.change, c.CreateDataset):
         return [Difference("dataset", "absent", "present")]
     return [
-        Difference(f"{_prefix(section.title)}{line.name}", line.before, line.after)
+        _hidden(Difference(f"{_prefix(section.title)}{line.name}", line.before, line.after))
         for section in sections(step)
         for line in section.lines
     ]
+
+
+def _hidden(found: Difference) -> Difference:
+    """Once a property is no longer in a map, its name does not stand beside its value."""
+    if not is_credential_property(found.field.removeprefix(_FIELDS[PROPERTIES])):
+        return found
+    before, after = (MASK if isinstance(value, str) else value for value in (found.before, found.after))
+    return Difference(found.field, before, after)
 
 
 def _prefix(title: str) -> str:

@@ -254,6 +254,19 @@ def test_a_live_column_that_stays_is_judged(tmp_path: Path, rule: str, how: str)
         write(tmp_path, catalog(), declared, policy(rule))
 
 
+@pytest.mark.parametrize("declared", ["", ", {name: x, type: string}"])
+def test_metadata_of_others_on_a_column_is_judged(tmp_path: Path, declared: str) -> None:
+    """What another tool has tagged stays tagged, whether the column is declared or not."""
+    fields = [pa.field("id", pa.int64()), pa.field("x", pa.string(), metadata={"pii": "true"})]
+    rows = pa.table({"id": [1], "x": ["x"]}, pa.schema(fields))
+    lance.write_dataset(rows, tmp_path / "lake" / "t.lance")
+    tagged = "{rule: tagged-columns, tagged: {pii: 'true'}, require: {properties: {pii: 'true'}}}"
+    columns = table("t", schema=f"[{{name: id, type: int64}}{declared}]", spec="schemaMode: at_least")
+    write(tmp_path, catalog(), columns, policy(tagged))
+    planned = reconciler(tmp_path, "plan", "m.yaml", "--adopt", "--format", "json")
+    assert (planned.code, [f["code"] for f in planned.json["findings"]]) == (3, ["P007"])
+
+
 def test_columns_of_a_table_that_stays_somebody_elses_are_not_judged(tmp_path: Path) -> None:
     live_columns(tmp_path, BAD=["x"])
     write(tmp_path, catalog(), table("t", spec="schemaMode: at_least"), policy(NAMES))

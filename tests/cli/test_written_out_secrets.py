@@ -84,4 +84,5 @@ def test_a_storage_option_that_nobody_takes_is_a_warning(tmp_path: Path) -> None
     assert "warning[M448]" in text
     assert "did you mean storage.region?" in text
     assert "M448" in said(tmp_path, "storage.AWS_ALLOW_HTPP: 'true'", "validate", "--strict", code=1)
-    assert "M448" not in said(tmp_path, "storage.AWS_ALLOW_HTTP: 'true'", "validate", "--strict")
+    for known in ("AWS_ALLOW_HTTP: 'true'", "lance_aimd_max_rate: '5'", "cos_endpoint: x", "dynamodb_endpoint: x"):
+        assert "M448" not in said(tmp_path, f"storage.{known}", "validate", "--strict")

@@ -15,6 +15,7 @@ from reconciler.model.state import TableState
 from reconciler.render.markdown import plan_markdown
 from reconciler.render.masked import masked_plan, secret_places
 from reconciler.render.plan_page import plan_page
+from reconciler.render.step_diff import fields_of
 from reconciler.render.text import plan_text
 
 GIVEN = {"storage.request_payer": "true", "storage.aws_timeout": "9s", "other": "1"}
@@ -68,6 +69,9 @@ def test_nothing_shows_one_that_is_live(lake: Lake) -> None:
             assert "canary" not in text
             assert "aws_session_token" in text
             assert "shown" in text
+        fields = [d for step in plan.steps for d in fields_of(step)]
+        assert "canary" not in str(fields)
+        assert plan is made or "properties.storage.aws_session_token" in {d.field for d in fields}
         assert "before.properties.storage.aws_session_token" in str(secret_places(plan, str)) or plan is made
 
 

@@ -143,3 +143,12 @@ def test_texts_of_many_scripts_are_no_reason(tmp_path: Path) -> None:
     spec = "description: می\u200cخواهم 👨\u200d👩\u200d👧 ❤\ufe0f  # می\u200cخواهم\n"
     spec += "properties: {name: a\u200db, نام: x}\n"
     assert codes(load_text(tmp_path, CATALOG, table("t", spec))) == []
+
+
+@pytest.mark.parametrize("spec", ["type: dir, path: {0}", "type: iceberg, endpoint: 'http://h', warehouse: {0}"])
+@pytest.mark.parametrize("given", ['"./la\u200bke"', '"${var:at}"'])
+def test_no_address_has_one(tmp_path: Path, spec: str, given: str) -> None:
+    """It decides where data and credentials go."""
+    variables = 'apiVersion: reconciler.lance/v1\nkind: Variables\nspec: {values: {at: "la\\u200bke"}}\n---\n'
+    lake = f"apiVersion: reconciler.lance/v1\nkind: Catalog\nmetadata: {{name: lake}}\nspec: {{{spec.format(given)}}}\n"
+    assert "M118" in codes(load_text(tmp_path, variables + lake))
