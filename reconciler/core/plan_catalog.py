@@ -168,12 +168,24 @@ class _Planner:
         else:
             d.now = old = self.world.namespaces[source]
             owner = old.state.marks.owner if isinstance(old, Present) else self.context.owner
-            d.block = standing(self.context, owner)[1] or self._find("Namespace", want, self.world.tables)[1]
+            d.block = standing(self.context, owner)[1] or self._unmade_parent(want.ident)
+            d.block = d.block or self._find("Namespace", want, self.world.tables)[1]
             d.block = d.block or self._move_block(source, want.ident)
             d.propose(change, "metadata", f"renamed from {dotted(source)}", {"id": [*source]})
             if d.drafts[0].verdict != "allowed":
                 self.held[want.ident] = self.stuck[source] = parent_block(f"the rename of {dotted(source)}")
         self._take(d)
+
+    def _unmade_parent(self, ident: Ident) -> Block | None:
+        """Renames come before everything that is made."""
+        above = parent(ident)
+        wanted = self.namespaces.get(above)
+        if above in self.world.namespaces or wanted is None or wanted.absent:
+            return None
+        why = (
+            f"namespace {dotted(above)} has to be there first, and this plan makes it: apply, then plan and apply again"
+        )
+        return Block(TWO_APPLIES, why)
 
     def _move_block(self, source: Ident, target: Ident) -> Block | None:
         declared = frozenset(self._present())

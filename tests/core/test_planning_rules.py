@@ -366,6 +366,17 @@ def test_a_namespace_is_not_moved_to_where_something_is_live(source: Ident, mark
     assert world.tables[("a", "t")] == there
 
 
+def test_a_namespace_is_moved_below_one_that_is_made_first() -> None:
+    """One thing after the other, and the rest of the plan at once."""
+    live = {("a",): SPACE, ("a", "sub"): SPACE, ("a", "sub", "u"): live_table("a", "sub", "u")}
+    wanted = [ns("a"), ns("c"), ns("c", "sub", renamed_from=("a", "sub"))]
+    first = plan(wanted, live, PRUNE)
+    assert steps(first) == [("create_namespace", ("c",))]
+    rename = only(first, RenameNamespace)
+    assert (rename.blocked_by, "namespace c has to be there first" in rename.reason) == (TWO_APPLIES, True)
+    assert ("rename_namespace", ("c", "sub")) in steps(plan(wanted, {**live, ("c",): SPACE}, PRUNE))
+
+
 def test_an_unreadable_namespace_is_not_renamed() -> None:
     live: dict[Ident, Present | Unreadable] = {("a",): Unreadable(Code.PERMISSION_DENIED, "no")}
     result = plan([ns("b", renamed_from=("a",))], live, PlanOptions(adopt=True))
