@@ -57,6 +57,7 @@ class Server:
             do_GET = do_POST = do_DELETE = do_HEAD = answer
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.handle_error = lambda *_: None  # type: ignore[method-assign] # A client that gave up is no news.
         self.base = f"http://127.0.0.1:{self.server.server_port}"
         threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
 

@@ -242,6 +242,7 @@ BEHAVIOURS: dict[str, Behaviour] = {
     "always_new_names": _says(lambda page: plain(page.body(f"t{page.number}", token=f"p{page.number}"))),
     "token_no_text": _says(lambda page: plain(page.body()[:-1] + b', "%s": 7}' % _TOKEN[page.kind].encode())),
 }
+TIMED = ("silent", "drip_head", "drip_body", "drip_interim", "never_closes")
 LONG = ("long_json", "long_chunks", "one_huge_chunk", "endless_body", "gzip_bomb", "gzip_members")
 """What is cut off by its length. Like these, the rest of the work that a server can make for us has time enough."""
 WORK = ("many_values", "long_name", "empty_members", "many_keys", "long_error", "long_message", "slow_charset")
@@ -285,8 +286,12 @@ class Hostile:
 
     @property
     def options(self) -> dict[str, Any]:
-        """Of a Catalog document, with the shortest times there are; what ends by its size has more."""
-        seconds = 20 if self.behaviour in [BEHAVIOURS[name] for name in (*LONG, *WORK)] else 1
+        """Of a Catalog document, with the shortest times there are where they end it; other ends have more, because a
+        busy machine may not answer an honest call within a second."""
+        timed = [BEHAVIOURS[name] for name in TIMED]
+        seconds = (
+            1 if self.behaviour in timed else 20 if self.behaviour in [BEHAVIOURS[n] for n in (*LONG, *WORK)] else 5
+        )
         thousand = {"connect_timeout": 1000, "read_timeout": seconds * 1000}
         one = {"connect_timeout": 1, "read_timeout": seconds}
         return {
