@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -9,6 +10,7 @@ from prop_cases import Case
 
 from reconciler.catalog.base import WriteContext
 from reconciler.catalog.memory import MemoryCatalog, listed, place
+from reconciler.core.applied import live_entries
 from reconciler.core.globs import matcher
 from reconciler.core.planner import make_plan, scope_of
 from reconciler.core.world import World
@@ -29,6 +31,9 @@ from reconciler.model.observed import (
 )
 from reconciler.model.plan import Plan, Step
 from reconciler.model.state import UNKNOWN, DatasetState, TableState
+
+State = dict[tuple[str, Ident], str]
+"""Of each object, as text."""
 
 
 @dataclass
@@ -96,8 +101,37 @@ def dump(snapshot: Snapshot) -> dict[tuple[str, Ident], str]:
     return spaces | {("Table", i): canonical(finding_json(f)) for i, f in snapshot.tables.items()}
 
 
-def state_of(catalog: MemoryCatalog) -> dict[tuple[str, Ident], str]:
+def state_of(catalog: MemoryCatalog) -> State:
     return dump(catalog.world.snapshot())
+
+
+def assert_ends_alike(ended: State, meant: State, gone: set[str]) -> None:
+    """What is only recorded along with another change (core/notes.py) may wait for the next one: keys that are ours by
+    now, and keys that were and are `gone`."""
+    found, wanted = _recorded(ended), _recorded(meant)
+    assert {key: rest for key, (rest, _) in found.items()} == {key: rest for key, (rest, _) in wanted.items()}
+    assert all(keys <= wanted[key][1] | gone for key, (_, keys) in found.items())
+
+
+def recorded_and_gone(catalog: MemoryCatalog) -> set[str]:
+    gone: set[str] = set()
+    for found in (*catalog.world.namespaces.values(), *catalog.world.tables.values()):
+        if isinstance(found, Present):
+            gone |= {*found.state.marks.applied} - found.state.properties.keys()
+            data = found.state.dataset if isinstance(found.state, TableState) else None
+            gone |= {*data.applied} - live_entries(data) if isinstance(data, DatasetState) else set()
+    return gone
+
+
+def _recorded(state: State) -> dict[tuple[str, Ident], tuple[object, set[str]]]:
+    """The state of each object without the keys that we recorded as ours, and those keys."""
+    out: dict[tuple[str, Ident], tuple[object, set[str]]] = {}
+    for key, text in state.items():
+        value = json.loads(text)
+        shown = next(iter(value.values()))
+        parts = [p for p in (shown.get("marks"), shown.get("dataset")) if isinstance(p, dict)]
+        out[key] = value, {entry for part in parts for entry in part.pop("applied", [])}
+    return out
 
 
 def held_back(plan: Plan) -> set[tuple[str, Ident]]:

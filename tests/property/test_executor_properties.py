@@ -10,7 +10,16 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from prop_cases import Case, cases
 from prop_dice import Dice
-from prop_run import ListingCatalog, allowed, catalog_of, may_change, plan_on, state_of
+from prop_run import (
+    ListingCatalog,
+    allowed,
+    assert_ends_alike,
+    catalog_of,
+    may_change,
+    plan_on,
+    recorded_and_gone,
+    state_of,
+)
 
 from reconciler.core.errors import PlanError
 from reconciler.engine.execute import execute
@@ -98,7 +107,8 @@ def test_lost_answers_converge(case: Case, tape: bytes) -> None:
 @given(cases(data_plane=False), TAPES)
 @settings(max_examples=settings().max_examples // 2)
 def test_errors_and_kills_then_a_new_plan(case: Case, tape: bytes) -> None:
-    """[5] Writes are refused here and there; a new plan and a quiet run end where an undisturbed run ends."""
+    """[5] Writes are refused here and there; a new plan and a quiet run end where an undisturbed run ends, but for
+    records that may wait."""
     goal = undisturbed(case)
     plan, catalog = started(case)
     catalog.fault = Faults(Dice(tape), 3, ("before", "after"), denied)
@@ -108,10 +118,11 @@ def test_errors_and_kills_then_a_new_plan(case: Case, tape: bytes) -> None:
     built = all(s.id in done for s in allowed(plan) if not s.deletes)
     assert built or not any(r.step.deletes and r.status == "done" for r in report.steps)
     catalog.fault = None
+    gone = recorded_and_gone(catalog)
     rest = plan_on(case, catalog)
     assume(rest.refused is None)
     run(rest, catalog)
-    assert state_of(catalog) == goal
+    assert_ends_alike(state_of(catalog), goal, gone)
 
 
 @given(cases(data_plane=False), TAPES)
@@ -158,10 +169,12 @@ def test_a_change_by_somebody_else_makes_the_plan_stale(case: Case, data: st.Dat
 @given(cases(data_plane=False))
 @settings(max_examples=settings().max_examples // 2)
 def test_nothing_to_do_writes_nothing_and_reads_little(case: Case) -> None:
-    """[14] One scan for a plan; a plan without allowed steps is not even read for."""
+    """[14] One scan for a plan, and one more where ignored tables may hold the data of one that is to be attached; a
+    plan without allowed steps is not even read for."""
     plan, catalog = started(case)
     run(plan, catalog)
     catalog.calls.scans = catalog.calls.reads = catalog.calls.writes = 0
     again = plan_on(case, catalog)
     run(again, catalog)
-    assert (catalog.calls.scans, catalog.calls.reads, catalog.calls.writes) == (1, 0, 0)
+    assert (catalog.calls.reads, catalog.calls.writes) == (0, 0)
+    assert catalog.calls.scans in ((1, 2) if case.management.ignore else (1,))

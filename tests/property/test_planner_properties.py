@@ -14,10 +14,19 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from prop_cases import GAPS, THEM, US, Case, cases, desired, place_in
-from prop_run import allowed, apply_all, catalog_of, dump, held_back, may_change, plan_on, state_of
+from prop_run import (
+    allowed,
+    apply_all,
+    assert_ends_alike,
+    catalog_of,
+    dump,
+    held_back,
+    may_change,
+    plan_on,
+    recorded_and_gone,
+    state_of,
+)
 
-from reconciler.catalog.memory import MemoryCatalog
-from reconciler.core.applied import live_entries
 from reconciler.core.errors import PlanError
 from reconciler.core.fields import find
 from reconciler.core.globs import matcher
@@ -251,9 +260,7 @@ def killed_and_run_again(case: Case, plan: Plan, k: int) -> None:
     if rest.refused is not None:
         return
     apply_all(rest, killed)
-    ended, meant = recorded(killed), recorded(undisturbed)
-    assert {key: rest for key, (rest, _) in ended.items()} == {key: rest for key, (rest, _) in meant.items()}
-    assert all(keys <= meant[key][1] | gone for key, (_, keys) in ended.items())
+    assert_ends_alike(state_of(killed), state_of(undisturbed), gone)
 
 
 def test_a_record_of_what_is_gone_and_left_to_others_waits() -> None:
@@ -264,27 +271,6 @@ def test_a_record_of_what_is_gone_and_left_to_others_waits() -> None:
     plan = planned(case)
     assert [s.action for s in allowed(plan)] == ["declare_table", "update_table"]
     killed_and_run_again(case, plan, 1)
-
-
-def recorded_and_gone(catalog: MemoryCatalog) -> set[str]:
-    gone: set[str] = set()
-    for found in (*catalog.world.namespaces.values(), *catalog.world.tables.values()):
-        if isinstance(found, Present):
-            gone |= {*found.state.marks.applied} - found.state.properties.keys()
-            data = found.state.dataset if isinstance(found.state, TableState) else None
-            gone |= {*data.applied} - live_entries(data) if isinstance(data, DatasetState) else set()
-    return gone
-
-
-def recorded(catalog: MemoryCatalog) -> dict[tuple[str, Ident], tuple[object, set[str]]]:
-    """The state of each object without the keys that we recorded as ours, and those keys."""
-    out: dict[tuple[str, Ident], tuple[object, set[str]]] = {}
-    for key, text in state_of(catalog).items():
-        value = json.loads(text)
-        shown = next(iter(value.values()))
-        parts = [p for p in (shown.get("marks"), shown.get("dataset")) if isinstance(p, dict)]
-        out[key] = value, {entry for part in parts for entry in part.pop("applied", [])}
-    return out
 
 
 @given(cases(gaps=False), st.sampled_from(GAPS))
@@ -406,8 +392,8 @@ def elsewhere(snapshot: Snapshot) -> Snapshot:
 
     def moved(found: Present | Detached | Unreadable) -> Present | Detached | Unreadable:
         if isinstance(found, Present) and isinstance(found.state, TableState):
-            return Present(replace(found.state, location=f"pond/{found.state.location}"))
-        return replace(found, location=f"pond/{found.location}") if isinstance(found, Detached) else found
+            return Present(replace(found.state, location=f"pond/{found.state.location}", place=None))
+        return replace(found, location=f"pond/{found.location}", checked=None) if isinstance(found, Detached) else found
 
     return replace(snapshot, tables={i: moved(f) for i, f in snapshot.tables.items()})
 
