@@ -395,7 +395,7 @@ def elsewhere(snapshot: Snapshot) -> Snapshot:
             return Present(replace(found.state, location=f"pond/{found.state.location}", place=None))
         return replace(found, location=f"pond/{found.location}", checked=None) if isinstance(found, Detached) else found
 
-    return replace(snapshot, tables={i: moved(f) for i, f in snapshot.tables.items()})
+    return replace(snapshot, tables={i: moved(f) for i, f in snapshot.tables.items()}, checked={})
 
 
 @given(cases(data_plane=True))
