@@ -197,22 +197,32 @@ def _named(change: DatasetChange) -> str:
 def keep_version(dataset: Any, tag: str | None, begun: bool) -> None:
     """Tags the version before the change. `begun`: a tag of that name stays, because it holds the version before the
     first attempt."""
-    if tag is not None and not (begun and tag in dataset.tags.list()):
+    if tag is not None and not (begun and _tagged(dataset, tag) is not None):
         set_tag(dataset, tag, dataset.version)
 
 
 def set_tag(dataset: Any, tag: str, version: int) -> None:
     """A tag of that name may be of an earlier time that the same plan was applied: what it held gets a tag of its own,
     and expires in its time."""
-    known = dataset.tags.list().get(tag)
-    if known is not None and known["version"] == version:
+    known = _tagged(dataset, tag)
+    if known == version:
         return
     may_write()
     if known is None:
         _create_tag(dataset, tag, version)
     else:
-        _create_tag(dataset, f"{tag}-v{known['version']}", known["version"])
+        _create_tag(dataset, f"{tag}-v{known}", known)
         dataset.tags.update(tag, version)
+
+
+def _tagged(dataset: Any, tag: str) -> int | None:
+    """The version of one tag. A listing reads all of them, and another run may delete one meanwhile."""
+    try:
+        return int(dataset.tags.get_version(tag))
+    except ValueError as error:
+        if "not found" not in str(error).lower():
+            raise
+        return None
 
 
 def _create_tag(dataset: Any, tag: str, version: int) -> None:
@@ -232,8 +242,7 @@ def _no_tag_for_nothing(dataset: Any, tag: str | None) -> Iterator[None]:
     except CatalogError as error:
         if tag is not None and not error.unknown_outcome:
             with contextlib.suppress(Exception):  # The failure itself is what has to be told.
-                known = dataset.tags.list().get(tag)
-                if known is not None and known["version"] == dataset.latest_version:
+                if _tagged(dataset, tag) == dataset.latest_version:
                     may_write()
                     dataset.tags.delete(tag)
         raise
