@@ -405,7 +405,10 @@ class DirectoryReader:
                     if error.code is not Code.TABLE_NOT_FOUND:
                         raise
                 self.check_declared_only(Place(ident, location))
-            return Absent(self._room(ident, around, self._former(ident, records)))
+            former = self._former(ident, records)
+            absent = Absent(self._room(ident, around, former))
+            # The record may be of a table that is being made: it is younger than the look for its folder.
+            return absent if former is None else Unsettled(absent)
         except CatalogError as error:
             return _unreadable(error)
 

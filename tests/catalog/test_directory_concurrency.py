@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +20,7 @@ from dir_support import (
     V2,
     create_namespace,
     declare,
+    detail,
     find,
     make_table,
     open_catalog,
@@ -30,10 +32,11 @@ from dir_support import (
 
 from reconciler.catalog import directory_manifest
 from reconciler.catalog.directory import DirectoryCatalog
+from reconciler.catalog.directory_inventory import Inventory
 from reconciler.model.change import Change, DeregisterTable, DropNamespace, RenameTable, UpdateNamespace
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.observed import Absent, Present
-from reconciler.model.state import Marks, NamespaceState
+from reconciler.model.state import Marks, NamespaceState, TableState
 
 THREADS = 8
 
@@ -131,6 +134,31 @@ def test_a_table_that_is_replaced_right_before_it_is_deregistered_stays(
     )
     assert outcome(catalog, DeregisterTable(("n", "t"))) is Code.CONCURRENT_MODIFICATION
     assert table(open_catalog(tmp_path), "n", "t").location == other
+
+
+@pytest.mark.parametrize("layout", [DEFAULT, V1], ids=["default", "v1"])
+def test_a_table_that_is_made_between_two_looks_of_a_scan_is_none_that_is_gone(
+    layout: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its folder was not there yet, and its record says that it was declared."""
+    make_table(open_catalog(tmp_path, **layout), "other")
+    monkeypatch.setattr(Inventory, "files", right_before(Inventory.files, lambda: open_catalog(tmp_path, **layout)))
+    found = scanned(open_catalog(tmp_path, **layout), detail(("t",)))["Table", ("t",)]
+    assert isinstance(found, Present), found
+    assert isinstance(found.state, TableState)
+    assert found.state.marks.owner == "team-a"
+
+
+def right_before(look: Callable[[Inventory], frozenset[str]], opened: Callable[[], DirectoryCatalog]) -> object:
+    made = []
+
+    def meanwhile(inventory: Inventory) -> frozenset[str]:
+        if not made:
+            made.append(1)
+            make_table(opened(), "t")
+        return look(inventory)
+
+    return meanwhile
 
 
 def test_updates_of_one_row_are_all_kept(tmp_path: Path) -> None:
