@@ -17,11 +17,12 @@ from reconciler.catalog import deadline, glue_errors
 from reconciler.catalog.fence import answered, counting, may_write
 from reconciler.catalog.glue_errors import to_catalog_error
 from reconciler.catalog.glue_session import BrokenAnswer
-from reconciler.catalog.outage import NO_SERVICE, Outage
+from reconciler.catalog.outage import Outage
 from reconciler.catalog.pace import Pace
 from reconciler.catalog.paging import Pages
 from reconciler.catalog.service import unlike
 from reconciler.catalog.stats import Stats
+from reconciler.catalog.statuses import NO_SERVICE
 from reconciler.model.errors import CatalogError, Code
 
 _LONGEST = 20.0

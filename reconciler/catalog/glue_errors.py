@@ -12,6 +12,7 @@ from reconciler.catalog.glue_session import BrokenAnswer, RefusedAnswer
 from reconciler.catalog.http_transport import Broken
 from reconciler.catalog.lance_errors import clean
 from reconciler.catalog.service import is_page
+from reconciler.catalog.statuses import may_have_landed, may_pass
 from reconciler.model.errors import CatalogError, Code
 
 _UNDECODABLE = (RecursionError, UnicodeDecodeError)
@@ -40,6 +41,8 @@ _CODES = {
     "OperationTimeoutException": Code.SERVICE_UNAVAILABLE,
     "ResourceNotReadyException": Code.SERVICE_UNAVAILABLE,
     "FederationSourceRetryableException": Code.SERVICE_UNAVAILABLE,
+    "RequestTimeout": Code.SERVICE_UNAVAILABLE,
+    "RequestTimeoutException": Code.SERVICE_UNAVAILABLE,
     "ServiceUnavailable": Code.SERVICE_UNAVAILABLE,
     "ServiceUnavailableException": Code.SERVICE_UNAVAILABLE,
     "InternalServiceException": Code.INTERNAL,
@@ -50,11 +53,13 @@ _CODES = {
     "UnknownOperationException": Code.UNSUPPORTED,
     "InvalidAction": Code.UNSUPPORTED,
 }
-_STATUS = {401: Code.UNAUTHENTICATED, 403: Code.PERMISSION_DENIED, 429: Code.THROTTLING, 501: Code.UNSUPPORTED,
+_STATUS = {401: Code.UNAUTHENTICATED, 403: Code.PERMISSION_DENIED, 408: Code.SERVICE_UNAVAILABLE,
+           425: Code.SERVICE_UNAVAILABLE, 429: Code.THROTTLING, 501: Code.UNSUPPORTED,
            502: Code.SERVICE_UNAVAILABLE, 503: Code.SERVICE_UNAVAILABLE, 504: Code.SERVICE_UNAVAILABLE}  # fmt: skip
 _PASSING_NAMES = frozenset({"InternalServiceException", "InternalFailure"})
 _MAY_HAVE_LANDED = frozenset({
     "OperationTimeoutException", "FederationSourceRetryableException", "InternalServiceException", "InternalFailure",
+    "RequestTimeout", "RequestTimeoutException",
 })  # fmt: skip
 """Errors below 500 after which a write may be there all the same, or may yet come."""
 _HINTS = {
@@ -84,7 +89,7 @@ def passes(error: BaseException) -> bool:
     """True when a read is worth another try."""
     if isinstance(error, CatalogError):
         return error.retryable and not error.spent
-    if name_of(error) in _PASSING_NAMES or status_of(error) >= 500:
+    if name_of(error) in _PASSING_NAMES or may_pass(status_of(error)):
         return status_of(error) != 501
     return to_catalog_error(error, "", write=False).retryable
 
@@ -104,7 +109,7 @@ def to_catalog_error(
         code = exists
     else:
         code = _CODES.get(name) or _STATUS.get(status) or Code.INTERNAL
-    unknown = write and (name in _MAY_HAVE_LANDED or (status >= 500 and status != 501))
+    unknown = write and (name in _MAY_HAVE_LANDED or may_have_landed(status))
     return CatalogError(code, f"{doing}: {_words(error, name)}{_HINTS.get(code, '')}", unknown_outcome=unknown)
 
 

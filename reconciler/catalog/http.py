@@ -1,9 +1,9 @@
 """HTTP for the catalog services: retries of reads, sign-in, and a pace that follows the server.
 
-A read is repeated when its answer may pass (429, 5xx, a cut or truncated answer). A write is repeated here only when it
-certainly was not carried out (no connection, 429); after anything else its outcome is unknown, and whoever can re-read
-the object decides whether it is sent again. Both are sent `max_retries` + 1 times at most: the sendings of a write are
-counted over the whole step (`fence`), and an error says when they are spent.
+A read is repeated when its answer may pass (408, 425, 429, 5xx but for 501, a cut or truncated answer). A write is
+repeated here only when it certainly was not carried out (no connection, 425, 429); after 408, 5xx and a cut its outcome
+is unknown, and whoever can re-read the object decides whether it is sent again. Both are sent `max_retries` + 1 times at
+most: the sendings of a write are counted over the whole step (`fence`), and an error says when they are spent.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from reconciler.catalog.fence import answered, counting, may_write
 from reconciler.catalog.http_transport import Answer, Broken, NeverSent, Refused, Timeouts, Transport
 from reconciler.catalog.lance_errors import clean
 from reconciler.catalog.options import HEADER, need_sendable
-from reconciler.catalog.outage import NO_SERVICE, Outage
+from reconciler.catalog.outage import Outage
 from reconciler.catalog.pace import Pace
 from reconciler.catalog.service import Service, is_page
 from reconciler.catalog.stats import Stats
+from reconciler.catalog.statuses import NO_SERVICE, may_have_landed, may_pass
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.public_url import public_url
 
 T = TypeVar("T")
-_PASSING = frozenset({429, 500, 502, 503, 504})
 _REFUSED = (401, 419)
 """The second is Iceberg's word for a token whose time is over."""
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
@@ -42,7 +42,8 @@ _LONGEST_ASKED = 60.0
 _STATUS = {400: Code.INVALID_INPUT, 401: Code.UNAUTHENTICATED, 403: Code.PERMISSION_DENIED, 404: Code.INTERNAL,
            405: Code.UNSUPPORTED, 406: Code.UNSUPPORTED, 409: Code.CONCURRENT_MODIFICATION, 419: Code.UNAUTHENTICATED,
            422: Code.INVALID_INPUT, 429: Code.THROTTLING, 501: Code.UNSUPPORTED, 502: Code.SERVICE_UNAVAILABLE,
-           503: Code.SERVICE_UNAVAILABLE, 504: Code.SERVICE_UNAVAILABLE}  # fmt: skip
+           503: Code.SERVICE_UNAVAILABLE, 504: Code.SERVICE_UNAVAILABLE, 408: Code.SERVICE_UNAVAILABLE,
+           425: Code.SERVICE_UNAVAILABLE}  # fmt: skip
 
 
 class Auth(Protocol):
@@ -162,7 +163,7 @@ class Http:
 
     def _failed_write(self, reply: Reply, doing: str) -> CatalogError | None:
         """None: an answer that the caller understands."""
-        if reply.status == 429 or (reply.status >= 500 and reply.status != 501):
+        if may_pass(reply.status):
             return self.error(reply, doing, write=True)
         if reply.ok and is_page(reply.text):  # Other text is fine: some services answer a write in words.
             return CatalogError(
@@ -207,7 +208,7 @@ class Http:
             since, silent = self._outage.begin(), False
             try:
                 reply = self._once(method, path, params, headers, json)
-                if reply.status not in _PASSING:
+                if not may_pass(reply.status):
                     return reply
                 failure = self.error(reply, doing)
                 asked = reply.retry_after
@@ -268,7 +269,7 @@ class Http:
         strange = self._service is not None and self._service.is_strange(reply)
         told = message_of(reply) if not strange or reply.body is not None else ""
         detail = "; ".join(filter(None, (told, self.unlike(reply) if strange else "")))
-        unknown = write and reply.status >= 500 and reply.status != 501
+        unknown = write and may_have_landed(reply.status)
         return CatalogError(
             code,
             f"{doing} answered {reply.status}" + (f": {detail}" if detail else ""),

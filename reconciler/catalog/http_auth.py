@@ -13,6 +13,7 @@ from reconciler.catalog.http_transport import LARGEST_CREDENTIALS, Answer, Broke
 from reconciler.catalog.known_secrets import learned
 from reconciler.catalog.lance_errors import clean
 from reconciler.catalog.options import is_sendable, need_sendable
+from reconciler.catalog.statuses import may_pass
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.public_url import public_url
 
@@ -152,7 +153,7 @@ class ClientCredentials:
         code = Code.UNAUTHENTICATED
         if status == 429:
             code = Code.THROTTLING
-        elif status >= 500:
+        elif may_pass(status) or status == 501:
             code = Code.SERVICE_UNAVAILABLE
         shown = f": {why}" if why else ""
         wrong_place = 300 <= status < 400 or (status in (404, 405) and not why)

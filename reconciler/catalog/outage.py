@@ -12,8 +12,6 @@ from collections.abc import Hashable
 
 from reconciler.model.errors import CatalogError
 
-NO_SERVICE = frozenset({502, 503, 504})
-"""What a gateway answers for a service that is not there. A busy service may answer it too."""
 _MOMENT = 0.5
 """Seconds for which the failure of a read also answers the same question asked again."""
 _REMEMBERED = 256

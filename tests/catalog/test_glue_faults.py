@@ -66,7 +66,10 @@ def run(catalog: EntryCatalog, wanted: Desired) -> Report:
 
 LOST = {"cut": cut_answer, "reset": reset_after, "truncated": truncate, "503": answer(503, forward=True)}
 NEVER = {"cut": cut_before, "reset": reset_before, "500": answer(500), "429": answer(429, retry_after=0)}
-PASSING = {"truncated": truncate, "cut": cut_answer, "500": answer(500), "503": answer(503), "429": answer(429)}
+PASSING = {
+    "truncated": truncate, "cut": cut_answer, "408": answer(408), "500": answer(500), "503": answer(503),
+    "429": answer(429),
+}  # fmt: skip
 
 
 def each(faults: Mapping[str, Fault]) -> list[object]:
@@ -183,6 +186,8 @@ def test_throttling_slows_us_down(account: Account) -> None:
         ("OperationTimeoutException", 400, Code.SERVICE_UNAVAILABLE, True),
         ("ResourceNotReadyException", 400, Code.SERVICE_UNAVAILABLE, False),
         ("FederationSourceRetryableException", 400, Code.SERVICE_UNAVAILABLE, True),
+        ("RequestTimeout", 400, Code.SERVICE_UNAVAILABLE, True),
+        ("408", 408, Code.SERVICE_UNAVAILABLE, True),
         ("ServiceUnavailable", 503, Code.SERVICE_UNAVAILABLE, True),
         ("InternalServiceException", 500, Code.INTERNAL, True),
         ("ResourceNumberLimitExceededException", 400, Code.INTERNAL, False),

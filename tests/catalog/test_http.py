@@ -120,7 +120,9 @@ def client(server: Server, **options: object) -> Http:
     return Http(server.base, **settings)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("fault", [say(429), say(500), say(503, {"message": "later"}), cut, truncated])
+@pytest.mark.parametrize(
+    "fault", [say(408), say(425), say(429), say(500), say(503, {"message": "later"}), say(529), cut, truncated]
+)
 def test_a_read_is_repeated_until_it_is_answered(server: Server, fault: Callable[..., None]) -> None:
     server.script = [fault, fault, say(200, {"a": 1})]
     assert client(server).get("/x").body == {"a": 1}
@@ -135,7 +137,7 @@ def test_a_read_gives_up_after_max_retries(server: Server) -> None:
     assert len(server.seen) == 3
 
 
-@pytest.mark.parametrize("fault", [say(500), say(503), say(504), cut, truncated, slow])
+@pytest.mark.parametrize("fault", [say(408), say(500), say(503), say(504), say(529), cut, truncated, slow])
 def test_a_write_is_sent_once_and_its_outcome_is_unknown(server: Server, fault: Callable[..., None]) -> None:
     server.script = [fault]
     with pytest.raises(CatalogError) as caught:
@@ -265,6 +267,13 @@ def test_refused_credentials_are_an_error_without_the_secret(server: Server) -> 
         ClientCredentials(server.base + "/token", "me:hunter2hunter2").headers()
     assert caught.value.code is Code.UNAUTHENTICATED
     assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("status", [408, 425, 429, 503, 529])
+def test_a_token_is_asked_for_again_when_the_refusal_may_pass(server: Server, status: int) -> None:
+    server.script = [say(status), say(200, {"access_token": "one"})]
+    auth = ClientCredentials(server.base + "/token", "me:secret", sleep=lambda s: None)
+    assert auth.headers() == {"Authorization": "Bearer one"}
 
 
 @pytest.mark.parametrize("uri", ["http://127.0.0.1:abc/t", "http://[::1/t", "http://xn--\u00fc.invalid/t"])
