@@ -2,8 +2,8 @@
 
 A read is repeated when its answer may pass (408, 425, 429, 5xx but for 501, a cut or truncated answer). A write is
 repeated here only when it certainly was not carried out (no connection, 425, 429); after 408, 5xx and a cut its outcome
-is unknown, and whoever can re-read the object decides whether it is sent again. Both are sent `max_retries` + 1 times at
-most: the sendings of a write are counted over the whole step (`fence`), and an error says when they are spent.
+is unknown, and whoever can re-read the object decides whether it is sent again. Both are sent `max_retries` + 1 times
+at most: the sendings of a write are counted over the whole step (`fence`), and an error says when they are spent.
 """
 
 from __future__ import annotations
