@@ -341,4 +341,7 @@ def _public_authorities() -> ssl.SSLContext:
 def _why(error: BaseException, timeout: str) -> str:
     if isinstance(error, TimeoutError):
         return deadline.why() if deadline.is_over() else f"no answer in time ({timeout})"
+    strange = isinstance(error, (http.client.BadStatusLine, http.client.UnknownProtocol))
+    if strange and not isinstance(error, http.client.RemoteDisconnected):  # which has the words itself
+        return f"the answer does not begin like one of HTTP/1: {clean(str(error), 80)}"
     return clean(str(error)) or type(error).__name__

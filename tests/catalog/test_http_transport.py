@@ -88,6 +88,18 @@ def test_an_interim_answer_is_never_taken_for_an_answer(server: Server) -> None:
     assert len(server.connections) == 2
 
 
+@pytest.mark.parametrize("line", [b"SSH-2.0-OpenSSH_9.2\r\n", b"HTTP/2 200\r\n", b'{"namespaces":[]}\n'])
+def test_what_speaks_no_http_is_said_to_do_so(server: Server, line: bytes) -> None:
+    def speaks(handler: BaseHTTPRequestHandler) -> None:
+        handler.wfile.write(line)
+        handler.close_connection = True
+
+    server.script = [speaks]
+    with pytest.raises(CatalogError, match="does not begin like one of HTTP/1") as caught:
+        client(server, max_retries=0).get("/x")
+    assert line.decode().split()[0] in caught.value.message
+
+
 def test_a_header_of_the_request_takes_the_place_of_the_user_s(server: Server) -> None:
     server.script = [say(200, {})]
     http = client(server, headers={"if-none-match": "user's", "ACCEPT": "text/x", "Host": "name.example"})
