@@ -39,9 +39,12 @@ _UNIT = re.compile(
 )
 """One escaped character. Only a run of backslashes may stand for itself: repeated escaping doubles it."""
 _ESCAPES = re.compile(r"[%&\\]")
+_CONTROLS = r"\x00-\x08\x0e-\x1f\x7f"
 _GAPS = "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
-_SPACE = re.compile(rf"\\?[\s+{_GAPS}]+")
-"""What wrapping inserts. `+` stands for a space in URLs; a backslash continues a line."""
+_SPACE = re.compile(rf"\\?[\s+{_CONTROLS}{_GAPS}]+")
+"""What wrapping inserts, and the zeros of a UTF-16 that was taken for another encoding. `+` stands for a space in URLs;
+a backslash continues a line."""
+_NOT_SIMPLE = re.compile(rf"[\\{_CONTROLS}]")
 _OPAQUE = re.compile(r"[\w+/=.~-]+")
 
 
@@ -138,7 +141,7 @@ def _coded(text: str) -> Iterator[str]:
     data = text.encode("utf-8", "surrogatepass")
     wide = text.encode("utf-16-le", "surrogatepass")
     yield from (data.hex(), data.hex(":"), data.hex("-"), "=" + data.hex("="), wide.hex())
-    yield from (",".join(map(str, data)), ",".join(f"0x{byte:02x}" for byte in data))
+    yield from ("".join(map(str, data)), ",".join(map(str, data)), ",".join(f"0x{byte:02x}" for byte in data))
     yield _lower(base64.b32encode(data).decode())
     if len(data) >= LONG:
         once = base64.b64encode(data)
@@ -179,7 +182,7 @@ def _telling(text: str) -> str:
 
 def _joined(text: str) -> str:
     """As `_SPACE` with nothing in its place; this is most of the work, and most texts are simple."""
-    if text.isascii() and "\\" not in text:
+    if text.isascii() and _NOT_SIMPLE.search(text) is None:
         return "".join(text.split()).replace("+", "")
     return _SPACE.sub("", text)
 
