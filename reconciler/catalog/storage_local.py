@@ -89,9 +89,11 @@ class LocalStorage:
             return
         with translated(f"read {versions}"):
             try:
-                os.stat(versions)
+                mode = os.stat(versions).st_mode
             except (FileNotFoundError, NotADirectoryError):
                 return
+            if (kind := kind_of(mode) or "a file") != "a folder":
+                raise NotRegular(versions, f"it is {kind}, not a folder")
             if not _readable(versions):  # asked again: it may have been made between the two questions
                 raise PermissionError(errno.EACCES, "permission denied")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -55,6 +56,23 @@ def test_a_record_with_wrong_types_blocks_only_its_table(tmp_path: Path) -> None
     found = scanned(catalog, detail(("r",), ("s",)))
     assert isinstance(found["Table", ("r",)], Unreadable)
     assert isinstance(found["Table", ("s",)], Present)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "file"])
+def test_what_is_in_the_place_of_the_versions_is_named(tmp_path: Path, kind: str) -> None:
+    """Whoever reads "permission denied" looks at the wrong thing."""
+    catalog = open_catalog(tmp_path)
+    make_table(catalog, "r")
+    versions = tmp_path / "r.lance" / "_versions"
+    shutil.rmtree(versions)
+    if kind == "pipe":
+        os.mkfifo(versions)
+    else:
+        versions.write_text("x")
+    found = scanned(catalog, detail(("r",)))["Table", ("r",)]
+    assert isinstance(found, Unreadable)
+    assert "permission denied" not in found.message
+    assert f"_versions: it is a {'named pipe' if kind == 'pipe' else 'file'}, not a folder" in found.message
 
 
 def test_a_row_that_leads_out_of_the_catalog_is_not_followed(tmp_path: Path) -> None:
