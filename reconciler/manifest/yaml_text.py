@@ -64,8 +64,8 @@ def decode(data: bytes) -> Text:
 
 
 def _hidden_ends(text: str) -> list[Flaw]:
-    """A carriage return alone ends a line for YAML and not for git: in a file with line feeds it hides the rest."""
-    alone = _ALONE.search(text) if "\n" in text else None
+    """A carriage return alone ends a line for YAML and not for git: what stands behind it is hidden."""
+    alone = _ALONE.search(text)
     if alone is None:
         return []
     line, before = text.count("\n", 0, alone.start()) + 1, text.rfind("\n", 0, alone.start()) + 1

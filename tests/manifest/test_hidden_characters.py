@@ -54,6 +54,12 @@ def test_a_carriage_return_alone_hides_nothing(tmp_path: Path) -> None:
     assert codes(load_bytes(tmp_path, CATALOG.replace("\n", "\r\n").encode())) == []
 
 
+def test_a_file_without_a_line_feed_hides_nothing(tmp_path: Path) -> None:
+    """For git all of it is one line, a comment."""
+    text = f"# note\n{CATALOG}".replace("\n", "\r")
+    assert places(load_bytes(tmp_path, text.encode()), "M118") == [(1, 7)]
+
+
 @pytest.mark.parametrize("turn", TURNS)
 def test_no_comment_is_turned_around(tmp_path: Path, turn: str) -> None:
     assert codes(load_text(tmp_path, CATALOG, table("t", f"description: x # {turn} note\n"))) == ["M118"]

@@ -76,10 +76,9 @@ def test_byte_order_mark_is_accepted(tmp_path: Path) -> None:
     assert loaded.desired.catalogs["lake"].source.column == 1
 
 
-@pytest.mark.parametrize("end", ["\r\n", "\r"])
-def test_other_line_ends(tmp_path: Path, end: str) -> None:
+def test_other_line_ends(tmp_path: Path) -> None:
     text = CATALOG + "---\n" + table("t", "properties: {a: no}")
-    loaded = load_bytes(tmp_path, text.replace("\n", end).encode())
+    loaded = load_bytes(tmp_path, text.replace("\n", "\r\n").encode())
     assert places(loaded, "M206") == [(10, 19)]
 
 
