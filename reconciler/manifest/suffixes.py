@@ -1,7 +1,7 @@
 """Which names in a folder are those of manifests, and which were almost certainly meant to be.
 
-A manifest that is skipped for a slip in its name makes what it declares look like an orphan. Names that tools and
-people give to what they put aside (`.bak`, `.orig`, `.swp`, templates) are no slips.
+A manifest that is skipped for its name makes what it declares look like an orphan. Names that tools and people give to
+what they put aside (`.bak`, `.orig`, `.swp`) are not meant to be read.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from collections.abc import Collection
 SUFFIXES = (".yaml", ".yml")
 _WORDS = ("yaml", "yml")
 _TAIL = re.compile(r"[\W_]+\Z")
+_MORE = re.compile(r"(.*?\.ya?ml)[\W_]+(.*)", re.DOTALL | re.IGNORECASE)
+_PUT_ASIDE = re.compile(r"bak\w*|backup|orig|old|saved?|rej|sw[a-p]|te?mp|example|sample|dist")
 _OTHER_MARK = re.compile(r"[\W_]ya?ml\Z")
 
 
@@ -23,9 +25,14 @@ def is_manifest(name: str) -> bool:
 
 def almost_manifest(name: str, beside: Collection[str]) -> bool:
     """A slip in the ending: something after it (`.yml `, `.yaml.`, `.yaml.txt`), letters exchanged, doubled or left out
-    (`.yalm`), another mark in place of the dot. `t.yaml~` beside `t.yaml` is the backup of an editor."""
+    (`.yalm`), another mark in place of the dot; or a form of a manifest (`.yaml.j2`, `.yaml.gz`, `.yaml.off`) without
+    the manifest beside it. `t.yaml~` beside `t.yaml` is the backup of an editor."""
     if name.startswith("#") or (name.endswith("~") and name[:-1] in beside):
         return False
+    more = _MORE.fullmatch(name)
+    if more is not None and more[2].strip(". \u00a0~") and not more[2].lower().startswith("txt"):
+        words = re.split(r"[\W_]+", more[2].lower())
+        return more[1] not in beside and not any(_PUT_ASIDE.fullmatch(word) for word in words)
     bare = _bare(name)
     while bare.endswith(".txt"):
         bare = _bare(bare.removesuffix(".txt"))

@@ -14,10 +14,13 @@ from .support import CATALOG, namespace
 SLIPS = (
     "t.yaml.txt", "t.YAML.TXT", "t.yml~", "t.yml ", "t.yaml.", "t.yaml\u00a0", "t.ya\u200bml", "t.yalm", "t.ymal",
     "t.ylm", "t.yamll", "t.ymll", "t.yam", "t.y\u0430ml", "t,yaml", "t_yml", "t. yml", "tyaml", "t.yaml.txt~",
+    "t.yaml.j2", "t.yml.tmpl", "t.YAML.J2", "t.yaml.gz", "t.yaml.enc", "t.yaml.disabled", "t.yaml.off", "t.yaml.new",
+    "t.yaml-off", "t.yaml.1", "t.yaml(1)", "t.yaml - Copy", "t.yaml.d.j2",
 )  # fmt: skip
 NO_SLIPS = (
-    "t.yaml.bak", "t.yml.bak", "t.yaml.orig", "t.yaml.swp", "#t.yaml#", ".t.yaml.swp", "t.yaml.old", "t.yaml.j2",
-    "t.yaml.tmp", "README.md", "t.txt", "t.json", "t.xml", "t.toml", "t.ml", "t.aml", "t.html", "Makefile",
+    "t.yaml.bak", "t.yml.bak", "t.yaml.orig", "t.yaml.swp", "#t.yaml#", ".t.yaml.swp", "t.yaml.old", "t.yaml-old",
+    "t.yaml.tmp", "t.yaml.example", "t.yaml.j2.bak", "t.yaml.bak2", "t.yaml.2024.orig",
+    "README.md", "t.txt", "t.json", "t.xml", "t.toml", "t.ml", "t.aml", "t.html", "Makefile",
 )  # fmt: skip
 
 
@@ -40,6 +43,8 @@ def test_what_was_put_aside_is_not(tmp_path: Path, name: str) -> None:
 def test_the_backup_of_an_editor_is_known_by_what_is_beside_it() -> None:
     assert not almost_manifest("t.yml~", ["t.yml", "t.yml~"])
     assert almost_manifest("t.yml~", ["s.yml", "t.yml~"])
+    assert not almost_manifest("t.yaml.j2", ["t.yaml", "t.yaml.j2"]), "what was made of the template is read"
+    assert almost_manifest("t.yaml.j2", ["t.yml", "t.yaml.j2"])
     assert all(is_manifest(name) for name in ("t.yaml", "t.YML", "t.Yaml"))
 
 
