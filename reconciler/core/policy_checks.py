@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from reconciler.core.diff_properties import ignored_paths, left_to_others
-from reconciler.core.fields import walk
 from reconciler.core.patterns import matches, shown_literally
 from reconciler.core.policy_places import Place, Whereabouts
 from reconciler.core.text import listing, plural
@@ -142,11 +141,29 @@ def _columns(check: ColumnLimits, fields: tuple[Field, ...]) -> Iterator[Broken]
         message = f"nested more than {check.max_depth} deep: {names}"
         yield Broken(message, "make columns of the inner fields", (*schema, deep[0][0]))
     if check.name is not None:
-        odd = [p for p, f in walk(fields) if not matches(check.name, f.name, one_line=True)]
+        odd = [p for p, f in _each(fields) if not matches(check.name, f.name, one_line=True)]
         if odd:
             top = next(n for n, f in enumerate(fields) if odd[0] == f.name or odd[0].startswith(f"{f.name}."))
             message = f"column names that do not match {check.name}: {listing([_shown(p) for p in odd])}"
             yield Broken(message, "rename them; `renamedFrom: old` on the column keeps its values", (*schema, top))
+
+
+def _each(fields: tuple[Field, ...], prefix: str = "") -> Iterator[tuple[str, Field]]:
+    """Every field with its path, also in the keys and values of maps, which no step alters: they too hold values."""
+    for f in fields:
+        yield f"{prefix}{f.name}", f
+        yield from _inside(f.type, f"{prefix}{f.name}.")
+
+
+def _inside(type_: ArrowType, prefix: str) -> Iterator[tuple[str, Field]]:
+    match type_:
+        case Struct(fields):
+            yield from _each(fields, prefix)
+        case ListOf(item=inner):
+            yield from _inside(inner, f"{prefix}item.")
+        case MapOf(key=key, value=value):
+            yield from _inside(key, f"{prefix}key.")
+            yield from _inside(value, f"{prefix}value.")
 
 
 def _depth(type_: ArrowType) -> int:
@@ -167,7 +184,7 @@ def _depth(type_: ArrowType) -> int:
 def _tagged(
     check: TaggedColumns, want: DesiredTable, fields: tuple[Field, ...], left: Callable[[str], bool]
 ) -> Iterator[Broken]:
-    chosen = [(path, f) for path, f in walk(fields) if _chosen(check, f)]
+    chosen = [(path, f) for path, f in _each(fields) if _chosen(check, f)]
     for path, f in chosen:
         top = next((n for n, c in enumerate(fields) if path == c.name or path.startswith(f"{c.name}.")), 0)
         place: Path = ("spec", "schema", top)

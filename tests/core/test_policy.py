@@ -85,6 +85,18 @@ BROKEN = {
         "P005",
         12,
     ),
+    "a column's name in a map": (
+        '{rule: column-limits, name: "[a-z]+"}',
+        table("n, t", 'schema: [{name: a, type: "map<string, list<struct<B: int8>>>"}]\n'),
+        "P005",
+        10,
+    ),
+    "a column in the keys of a map without its tag": (
+        '{rule: tagged-columns, columns: .*email, require: {metadata: {pii: "true"}}}',
+        table("n, t", 'schema: [{name: a, type: "map<struct<work_email: string>, int8>"}]\n'),
+        "P007",
+        10,
+    ),
     "a column without its tag": (
         '{rule: tagged-columns, columns: .*email, require: {metadata: {pii: "true"}}}',
         table("n, t", "schema: [{name: work_email, type: string}]\n"),
