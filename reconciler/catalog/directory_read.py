@@ -87,7 +87,7 @@ class DirectoryReader:
         skipped = 0
         if folders is not None:
             try:
-                skipped = self.roots.place_all(view, folders, self._named(folders, scope, view.records))
+                skipped = self.roots.place_all(view, folders, self._named(folders, scope, view))
             except CatalogError as error:
                 gap = self._gap(error)
         yield RootSeen(self._new_root(view, folders or ()), skipped) if gap is None else gap
@@ -95,10 +95,12 @@ class DirectoryReader:
         yield from self._tables(view, scope)
         self.storage.check_root()  # Nothing that was missing meanwhile is absent if the disk itself was.
 
-    def _named(self, folders: Sequence[str], scope: Scope, records: frozenset[str]) -> list[str]:
-        """The folders that are a table because it is declared, or because our record says that it is ours."""
-        declared = {ident[0] for ident in scope.detail | scope.absent if self.capabilities.listed(ident)}
-        return [f for f in folders if f in declared or table_file(escaped(f)) in records]
+    def _named(self, folders: Sequence[str], scope: Scope, view: View) -> list[str]:
+        """The folders that are a table because it is declared, because our record says that it is ours, or because a
+        namespace is to have its name."""
+        new = {ident for ident in scope.namespaces if object_id(ident) not in view.rows}
+        asked = {ident[0] for ident in scope.detail | scope.absent | new if self.capabilities.listed(ident)}
+        return [f for f in folders if f in asked or table_file(escaped(f)) in view.records]
 
     def _new_root(self, view: View, folders: Sequence[str]) -> str | None:
         if view.rows or view.records or folders:

@@ -10,7 +10,7 @@ from typing import Any
 import lance
 import pyarrow as pa
 import pytest
-from cli_runs import catalog, check_schema, reconciler, table, write
+from cli_runs import catalog, check_schema, namespace, reconciler, table, write
 from contract.outsider_dir import LocalFiles
 
 LAYOUTS: dict[str, dict[str, Any]] = {"default": {}, "v1": {"manifest_enabled": False}}
@@ -58,6 +58,19 @@ def test_the_dataset_of_a_declared_table_is_the_table(
     assert plan(home)["steps"] == []
     write(home, catalog("me", plain_folders=plain, **options), table("other"))
     assert [o["object"]["id"] for o in plan(home)["orphans"]] == [["b"]]  # Ours, so it is known without its manifest.
+
+
+def test_a_namespace_of_its_name_waits(home: Path) -> None:
+    """One name is one object; a namespace that is there before somebody writes such a folder stays what it is."""
+    write(home, catalog("me"), namespace("b"), namespace("c"))
+    (step,) = [s for s in plan(home)["steps"] if s["object"]["id"] == ["b"]]
+    assert (step["verdict"], "a table of this name is there" in step["reason"]) == ("blocked", True)
+    run = reconciler(home, "apply", "m.yaml", "--yes")
+    assert run.code == 3, run
+    lance.write_dataset(pa.table({"id": [1, 2]}), home / "lake" / "c")
+    write(home, catalog("me"), namespace("c", spec="{properties: {k: v}}"))
+    assert reconciler(home, "apply", "m.yaml", "--yes").code == 0
+    assert plan(home)["steps"] == []
 
 
 def test_a_table_of_ours_leaves_and_comes_back(home: Path, options: dict[str, Any]) -> None:
