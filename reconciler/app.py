@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import closing, nullcontext, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -156,6 +156,16 @@ def _almost_read(loaded: Loaded) -> str | None:
     return f"{found[0].message}{more}, {taken}: {found[0].hint}"
 
 
+@contextmanager
+def _said_too(warnings: Sequence[Diagnostic]) -> Iterator[None]:
+    """What is wrong with the manifests is told as well when something else ends the run."""
+    try:
+        yield
+    except Failure as failure:
+        failure.diagnostics = [*warnings, *failure.diagnostics]
+        raise
+
+
 def plan(request: Request, at: Session) -> tuple[Plan, list[Diagnostic]]:
     """The plan and the warnings. Reads every selected catalog, writes nothing."""
     from reconciler.engine.select import prune_without_owner
@@ -181,8 +191,9 @@ def plan(request: Request, at: Session) -> tuple[Plan, list[Diagnostic]]:
     if request.options.prune and (nowhere := scope_problems(desired, names)):
         raise Failure("--prune has nothing to look through", nowhere)
     capabilities = capabilities_of(desired, names)
-    snapshots = at.observe(desired, names, needs_of(request), request.options.prune)
-    made = planned(desired, snapshots, capabilities, request, at)
+    with _said_too(loaded.diagnostics):
+        snapshots = at.observe(desired, names, needs_of(request), request.options.prune)
+        made = planned(desired, snapshots, capabilities, request, at)
     beside = [
         warning
         for name, seen in snapshots.items()

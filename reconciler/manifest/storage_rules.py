@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from reconciler.core.secret_names import CREDENTIAL, names_secret
 from reconciler.core.secret_values import credential_in
 from reconciler.core.storage_keys import KNOWN, STORAGE, credentials_in, is_known
+from reconciler.core.uris import holds_userinfo
 from reconciler.manifest.nearest import nearest
 from reconciler.manifest.problem import Problem
 from reconciler.manifest.registry import CatalogEntry
@@ -48,7 +49,9 @@ def _written_out(key: str, value: object, type_: str) -> bool:
         return False
     if not is_secret(key, type_ if type_ in catalog_types() else None):
         return False
-    return not key.startswith(_ANY_NAME) or names_secret(key) or _authorizes(key) or credential_in(value) is not None
+    if not key.startswith(_ANY_NAME) or names_secret(key) or _authorizes(key):
+        return True
+    return holds_userinfo(value) or credential_in(value) is not None
 
 
 def _counts(text: str) -> bool:

@@ -53,6 +53,9 @@ def warned(folder: Path, line: str) -> bool:
         "storage.secret_access_key: '${env:SECRET:-canary}'",
         "header.authorization: 'Bearer canary77canary ${env:SECRET}'",
         "auth_token: '$${env:SECRET}canary'",
+        "storage.proxy_url: 'http://user:canary@proxy:3128'",
+        "storage.endpoint: 'https://canary@store'",
+        "header.x-forwarded: 'https://user:canary77canary@host'",
     ],
 )
 def test_a_secret_beside_a_reference_is_one_too(tmp_path: Path, line: str) -> None:
@@ -86,3 +89,13 @@ def test_a_storage_option_that_nobody_takes_is_a_warning(tmp_path: Path) -> None
     assert "M448" in said(tmp_path, "storage.AWS_ALLOW_HTPP: 'true'", "validate", "--strict", code=1)
     for known in ("AWS_ALLOW_HTTP: 'true'", "lance_aimd_max_rate: '5'", "cos_endpoint: x", "dynamodb_endpoint: x"):
         assert "M448" not in said(tmp_path, f"storage.{known}", "validate", "--strict")
+
+
+@pytest.mark.parametrize("command", [("plan",), ("apply", "--yes"), ("drift",)])
+def test_it_is_said_as_well_when_the_catalog_cannot_be_read(tmp_path: Path, command: tuple[str, ...]) -> None:
+    file = write(tmp_path, REST, "  auth_token: canary-value\n  max_retries: 0\n")
+    done = reconciler(tmp_path, command[0], file, *command[1:])
+    assert done.code == 1, done
+    assert "warning[M447]" in done.err
+    assert "cannot be read" in done.err
+    assert "canary" not in done.out + done.err
