@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from reconciler.model.codec import each_once
 from reconciler.regular_files import read_given
 from reconciler.session import Failure
 
@@ -106,7 +107,7 @@ def read_json(path: Path) -> object:
     if not content.strip():
         raise Failure(f"{path} is empty: write it again, with `plan -o FILE` or `apply --report FILE`")
     try:
-        return json.loads(content)
+        return json.loads(content, object_pairs_hook=each_once)
     except (ValueError, RecursionError) as error:
         raise Failure(f"{path} is not JSON, so it is neither a plan nor a report: {error}") from error
 

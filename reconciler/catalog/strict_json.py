@@ -8,6 +8,8 @@ import re
 import threading
 from typing import Any
 
+from reconciler.model.codec import each_once
+
 MOST_VALUES = 2_000_000
 """Of one answer. A value of three bytes on the wire takes a hundred in memory."""
 _LARGE = 1024 * 1024
@@ -49,12 +51,10 @@ def _loads(content: bytes) -> Any:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
-        seen: set[str] = set()
-        twice = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-        raise Malformed(f"an object has the key {twice[:80]!r} twice")
-    return made
+    try:
+        return each_once(pairs)
+    except ValueError as error:
+        raise Malformed(str(error)) from None
 
 
 def _need_whole_characters(found: Any) -> None:

@@ -14,6 +14,16 @@ from reconciler.model.plan import Json
 from reconciler.model.state import UNKNOWN, BuildRecord, Column, DatasetState, Index, Marks, NamespaceState, TableState
 
 
+def each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """For `object_pairs_hook`. Of two equal keys one reader takes the first and another one the last: ValueError."""
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        seen: set[str] = set()
+        twice = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        raise ValueError(f"an object has the key {twice[:80]!r} twice")
+    return made
+
+
 def canonical(value: Json) -> str:
     """One text per value: sorted keys, no spaces."""
     return _encode(value)

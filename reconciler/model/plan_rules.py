@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import get_args
 
@@ -11,6 +12,8 @@ from reconciler.model.ident import ObjectKey
 from reconciler.model.plan import Plan, Risk, Step, Summary, Verdict
 from reconciler.model.plan_order import problem_of_order
 
+_ID = re.compile(r"[A-Za-z0-9_-]+")
+"""It is a part of names: of tags, of files."""
 RISKS: tuple[Risk, ...] = get_args(Risk)
 """From the least on."""
 _LEAST: dict[type, Risk] = {
@@ -33,6 +36,10 @@ def problem_of(plan: Plan) -> str | None:
 def _problems(plan: Plan) -> Iterator[str]:
     held = {s.id for s in plan.steps if s.verdict != "allowed"}
     for step in plan.steps:
+        if _ID.fullmatch(step.id) is None:
+            yield f"{step.id!r} is no id of a step"
+        if not step.change.ident or not all(step.change.ident):
+            yield f"step {step.id} is on an object without a name"
         if step.verdict not in get_args(Verdict):
             yield f"step {step.id} has the verdict {step.verdict!r}, which is none"
         if step.risk not in RISKS:

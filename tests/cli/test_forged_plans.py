@@ -57,6 +57,10 @@ FORGERIES: dict[str, tuple[Callable[[Steps], object], str]] = {
         lambda s: s[0].update(verdict="blocked", blocked_by="adopt", needs=[s[1]["id"]]), "does not come before it",
     ),
     "two of one id": (lambda s: s[1].update(id=s[0]["id"], needs=[]), "two steps have the id"),
+    "an id that is a path": (lambda s: s[-1].update(id="../../x"), "'../../x' is no id of a step"),
+    "no id": (lambda s: s[-1].update(id=""), "'' is no id of a step"),
+    "no name": (lambda s: of(s, "create_namespace", "other")["object"].update(id=[]), "an object without a name"),
+    "an empty name": (lambda s: of(s, "create_namespace", "other")["object"].update(id=[""]), "without a name"),
     "delete first": (lambda s: s.insert(0, {**s.pop(), "needs": []}), "deletes come last"),
     "child before parent": (
         lambda s: swap(s, of(s, "create_namespace", "new"), of(s, "declare_table", "t")), "comes after",
@@ -105,3 +109,14 @@ def test_a_forged_plan_is_refused(planned: tuple[Path, dict[str, Any]], name: st
         assert "the plan is malformed: " in run.err
         assert problem in run.err
     assert sorted(folder.joinpath("lake").rglob("*")) == before
+
+
+def test_a_key_that_is_there_twice(planned: tuple[Path, dict[str, Any]]) -> None:
+    """Of two lists of steps one reader shows the first, and another one runs the last."""
+    folder, plan = planned
+    text = json.dumps(plan).replace('"steps":', '"steps": [], "steps":', 1)
+    (folder / "twice.json").write_text(text)
+    for arguments in (("apply", "--yes", "--plan"), ("show",)):
+        run = reconciler(folder, *arguments, "twice.json")
+        assert run.code == 1, run
+        assert "an object has the key 'steps' twice" in run.err
