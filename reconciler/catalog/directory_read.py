@@ -300,9 +300,11 @@ class DirectoryReader:
             dataset = self.dataset(place) if scope.opens(place.ident, marks.owner) else UNKNOWN
             if marks.owner is not None and self._is_asked(place, scope, marks.owner):
                 marks = marks if self.is_made_by(marks.owner, place, dataset) else _NO_MARKS
-            dataset = dataset if place.ident in scope.detail else UNKNOWN
             location = self.shown(place.ident, place.location, scope)
-            found = Present(TableState(location, properties, marks, dataset, place=self.canonical(place.location)))
+            checked = self._checked(place.location, location, self._surroundings()) if dataset is None else None
+            dataset = dataset if place.ident in scope.detail else UNKNOWN
+            state = TableState(location, properties, marks, dataset, place=self.canonical(place.location))
+            found = Present(state, checked)
             return found if confirmed else Unsettled(found)
         except BadRow as error:
             return Unreadable(Code.INTERNAL, str(error))

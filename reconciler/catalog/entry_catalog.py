@@ -49,6 +49,7 @@ from reconciler.model.observed import (
     Finding,
     Former,
     Gap,
+    LocationCheck,
     Observation,
     Occupied,
     Present,
@@ -207,11 +208,17 @@ class EntryCatalog(Leased, Placed, Recorded):
         try:
             dataset = self._dataset(entry) if scope.opens(entry.ident, owner) else UNKNOWN
             shown = dataset if entry.ident in scope.detail else UNKNOWN
-            return Present(self._state(self._confirmed(entry, dataset), shown, scope))
+            return Present(self._state(self._confirmed(entry, dataset), shown, scope), self._checked(entry, dataset))
         except CatalogError as error:
             unused = ", ".join(credentials_in(entry.properties))
             hint = f"; {unused} of its properties is not used: give credentials as storage.* of the catalog"
             return Unreadable(error.code, error.message + (hint if unused else ""), owner=owner)
+
+    def _checked(self, entry: TableEntry, data: DatasetState | Unknown | None) -> LocationCheck | None:
+        """Of a table without data. Raises CatalogError."""
+        if data is not None:
+            return None
+        return self._storage_of(entry)[1].check(entry.location, Surroundings(self._options_of(entry)))
 
     def _confirmed(self, entry: TableEntry, data: DatasetState | Unknown | None) -> TableEntry:
         """A record of ours counts only together with our mark in the data or in the marker: others may have dropped the

@@ -248,11 +248,12 @@ class _Planner:
             self.plan.notes += (PlanNote(key, note) for note in notes)
 
     def _nested(self, want: DesiredTable, live: TableState) -> Block | None:
-        """Data that is not ours yet is not taken over inside another table's folder, nor around one."""
-        place = canonical_of(live)
-        if place is None or data_owner(self.context.owner, live) == self.context.owner:
+        """Data that is not ours yet is not taken over inside another table's folder, nor around one. Neither is data
+        made there for an entry that has none: somebody may have pointed it to that place."""
+        place, new = canonical_of(live), live.dataset is None
+        if place is None or (not new and data_owner(self.context.owner, live) == self.context.owner):
             return None
-        return conflict(want.ident, str(live.location), place, self.locations, self.elsewhere, new=False)
+        return conflict(want.ident, str(live.location), place, self.locations, self.elsewhere, new)
 
     def _find(
         self, kind: Kind, want: DesiredObject, others: Mapping[Ident, Present | Unreadable]

@@ -59,9 +59,11 @@ class Locations:
         """The tables in the catalog that have this location."""
         return [n.ident for n in self._collected().get(place, ()) if self._is_live(n.ident)]
 
-    def outsider_at(self, place: str) -> Ident | None:
-        """A table at this location that is neither declared nor ours."""
+    def outsider_at(self, place: str, but: Ident | None = None) -> Ident | None:
+        """A table at this location that is neither declared nor ours, and is not `but`."""
         for ident in self.users_of(place):
+            if ident == but:
+                continue
             found = self._world.tables.get(ident)
             ours = isinstance(found, Present) and found.state.marks.owner == self.owner
             if not ours and ident not in self.declared:
@@ -166,9 +168,10 @@ def conflict(
     for one in (here, *elsewhere):
         if "://" in place and one.endpoints != here.endpoints:
             continue
-        outsider = one.outsider_at(place) if new and one is not here else None
+        outsider = one.outsider_at(place, ident if one is here else None) if new else None
         if outsider is not None:
-            why = f"the location {location} is that of table {one.catalog}:{dotted(outsider)}, which is not ours"
+            name = dotted(outsider) if one is here else f"{one.catalog}:{dotted(outsider)}"
+            why = f"the location {location} is that of table {name}, which is not ours"
             return Block(LOCATION_CONFLICT, f"{why}: choose another `location`, or declare that table too")
         found = one.nested(place, ident if one is here else None)
         if found is not None:

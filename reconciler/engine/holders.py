@@ -15,9 +15,9 @@ from reconciler.core.world import World
 from reconciler.engine.chain import Link, Live
 from reconciler.engine.reader import Reader
 from reconciler.engine.retry import Retry
-from reconciler.model.change import DeclareTable, ReplaceTable
+from reconciler.model.change import CreateDataset, DeclareTable, ReplaceTable
 from reconciler.model.ident import Ident, ObjectKey, dotted
-from reconciler.model.observed import Absent, Detached, Finding, Snapshot, Unreadable
+from reconciler.model.observed import Detached, Finding, Snapshot, Unreadable
 
 
 def data_in_use(
@@ -47,8 +47,8 @@ def unsuitable(live: Live, chain: Sequence[Link]) -> str | None:
     """Why the table cannot be made or attached any more: its location is inside somebody's dataset by now, or holds
     somebody's files."""
     found = live.finding
-    checked = found.checked if isinstance(found, (Absent, Detached)) else None
-    makes = any(isinstance(link.step.change, DeclareTable) for link in chain)
+    checked = None if isinstance(found, Unreadable) else found.checked
+    makes = any(isinstance(link.step.change, (DeclareTable, CreateDataset)) for link in chain)
     return checked.conflict if checked is not None and makes else None
 
 

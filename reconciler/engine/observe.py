@@ -104,7 +104,7 @@ def _collected(
         finding = found.finding
         if isinstance(finding, Unreadable):
             finding = replace(finding, message=clean(finding.message))
-        if isinstance(finding, (Absent, Detached)) and finding.checked is not None:
+        if not isinstance(finding, Unreadable) and finding.checked is not None:
             checked[found.ident] = _cleaned(finding.checked, clean)
         if isinstance(finding, Absent):
             continue

@@ -16,11 +16,6 @@ from reconciler.model.values import KeptColumn, ValueCheck, ValueFinding
 
 
 @dataclass(frozen=True, slots=True)
-class Present:
-    state: NamespaceState | TableState
-
-
-@dataclass(frozen=True, slots=True)
 class Former:
     """A table that is in the catalog no more, and whose data is gone too: only a record of ours still speaks of it.
     Somebody dropped it with another tool, or lost it; to make it again is to make it empty."""
@@ -34,7 +29,7 @@ class Former:
 
 @dataclass(frozen=True, slots=True)
 class LocationCheck:
-    """Where a table that is not in the catalog would be, as storage shows it."""
+    """Where a table that is not in the catalog, or that has no data yet, would be, as storage shows it."""
 
     canonical: str
     """For comparing (`core.uris`), links resolved; empty where only the catalog knows the location."""
@@ -42,6 +37,14 @@ class LocationCheck:
     """Why no table may be made or attached there: it is inside somebody's dataset, or holds somebody's files."""
     former: Former | None = None
     """The table of this name that a record of ours speaks of, where neither it nor its data is found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    state: NamespaceState | TableState
+    checked: LocationCheck | None = field(default=None, compare=False)
+    """Of a table that was declared and has no data yet: others may have pointed its entry elsewhere. Never part of a
+    fingerprint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +216,7 @@ class Snapshot:
     chosen_places: Mapping[Ident, str] = field(default_factory=lambda: MappingProxyType({}))
     """Of the tables read in detail: the locations that a manifest has to give, because no rule leads to them."""
     checked: Mapping[Ident, LocationCheck] = field(default_factory=lambda: MappingProxyType({}))
-    """Of declared tables that are not in the catalog: where they would be."""
+    """Of declared tables that are not in the catalog, or have no data yet: where they would be."""
     unsupported: tuple[Unsupported, ...] = ()
     """What this service cannot do, beyond what is known of its type."""
     sources: Mapping[Ident, SourceState] = field(default_factory=lambda: MappingProxyType({}))

@@ -21,9 +21,11 @@ import pytest
 from contract.backends import BACKENDS
 from contract.conftest import _param
 from contract.lake import US, Doc, Lake, is_projection, table
+from contract.outsider import Ident
 from contract.outsider_dir import LocalFiles
 from contract.outsider_service import ServiceOutsider
 from reconciler.catalog.registry import capabilities_of, connect
+from reconciler.catalog.storage import RESERVED
 from reconciler.core.options import PlanOptions
 from reconciler.core.planner import PlanError, make_plan, scope_of
 from reconciler.engine.observe import observe
@@ -211,6 +213,43 @@ def test_siblings_are_fine(live: Live) -> None:
     live.lake.reach(docs)
     assert LocalFiles(live.place).all() == before
     assert live.lake.plan(docs).steps == ()
+
+
+def test_an_entry_that_was_pointed_there_gets_no_data(live: Live) -> None:
+    """Ours, and declared only: the marker of a declared table in the folder does not make room for a dataset there."""
+    lake, t = live.lake, live.lake.t("moved")
+    lake.reach([*live.docs, table(t, COLUMNS, location=str(lake.folder / "away"))])
+    docs = [*live.docs, table(t, COLUMNS)]
+    at_it = [str(live.place)] if live.equal == "P104" and not (live.place / "_versions").exists() else []
+    for location in (*at_it, f"{live.place}/data/t3", f"{live._link()}/t4"):
+        os.makedirs(location, exist_ok=True)
+        (Path(location) / RESERVED).touch()
+        _point(lake, t, location)
+        before = LocalFiles(live.place).all()
+        plan = lake.plan(docs, adopt=True)
+        assert {s.blocked_by for s in plan.steps if s.change.ident == t} == {"location_conflict"}, location
+        lake.unchanged_by(lambda plan=plan: lake.apply(plan))
+        assert LocalFiles(live.place).all() == before
+
+
+def test_an_entry_that_is_pointed_there_after_the_plan(chooses: Lake) -> None:
+    """Storage is asked again before the first write."""
+    lake, t = chooses, chooses.t("moved")
+    docs = [*lake.home(), table(t, COLUMNS)]
+    lake.reach(docs)
+    away = lake.folder / "away"
+    away.mkdir()
+    (away / RESERVED).touch()
+    _point(lake, t, str(away))
+    plan = lake.plan(docs)
+    assert [(s.action, s.verdict) for s in plan.steps if not is_projection(s)] == [("create_dataset", "allowed")]
+    lance.write_dataset(ROWS, str(lake.folder))
+    assert lake.unchanged_by(lambda: lake.apply(plan)).outcome == "stale"
+
+
+def _point(lake: Lake, ident: Ident, location: str) -> None:
+    assert isinstance(lake.outsider, ServiceOutsider)
+    lake.outsider.point(ident, location)
 
 
 def test_a_spelling_gives_no_difference(chooses: Lake) -> None:
