@@ -198,7 +198,7 @@ class DirectoryReader:
                 return Unreadable(error.code, error.message)
             if state.owner is not None:
                 shown = self.storage.shown(folder)
-                ours.append(Detached(shown, state, checked=self._checked(folder, shown, around)))
+                ours.append(Detached(shown, state, checked=self._checked(folder, shown, around, ident)))
         if len(ours) > 1:
             places = " and ".join(d.location for d in ours)
             reason = f"{places} both hold data of {dotted(ident)}: say which one with `location`, or remove one"
@@ -404,7 +404,8 @@ class DirectoryReader:
             for location in self._traces(ident, scope, rows, marked, records):
                 try:
                     shown = self.shown(ident, location, scope)
-                    return Detached(shown, self._state(location), checked=self._checked(location, shown, around))
+                    checked = self._checked(location, shown, around, ident)
+                    return Detached(shown, self._state(location), checked=checked)
                 except CatalogError as error:
                     if error.code is not Code.TABLE_NOT_FOUND:
                         raise
@@ -419,9 +420,18 @@ class DirectoryReader:
     def _surroundings(self) -> Surroundings:
         return Surroundings(self.storage.lance_options or {})
 
-    def _checked(self, location: str, shown: str, around: Surroundings) -> LocationCheck:
+    def _checked(self, location: str, shown: str, around: Surroundings, attached: Ident | None = None) -> LocationCheck:
+        """`attached`: the table that is to get this data."""
         place = self.canonical(location)
-        return LocationCheck(place, around.problem(shown, place))
+        link = self.link_problem(attached, location, shown) if attached is not None else None
+        return LocationCheck(place, around.problem(shown, place) or link)
+
+    def link_problem(self, ident: Ident, folder: str, shown: str) -> str | None:
+        """A row names the folder itself: what others put in the place of a link would be the table."""
+        real = self.storage.resolved(folder)
+        if real in (None, folder) or self.capabilities.listed(ident):
+            return None
+        return f"the location {shown!r} is a link to {real!r}: name that folder instead"
 
     def _room(self, ident: Ident, around: Surroundings, former: Former | None) -> LocationCheck | None:
         """Of a new table, which gets a folder of its own in the root: the root itself may be inside a dataset."""

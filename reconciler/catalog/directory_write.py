@@ -74,11 +74,8 @@ class DirectoryWriter:
         if problem or folder is None:
             raise CatalogError(Code.INVALID_INPUT, problem or f"{location!r} is not below {self.storage.root}")
         self.reader.need_inside(folder)
-        real = self.storage.resolved(folder)
-        if real != folder and not self.capabilities.listed(change.ident):
-            raise CatalogError(
-                Code.INVALID_INPUT, f"the location {location!r} is a link to {real!r}: name that folder instead"
-            )
+        if (link := self.reader.link_problem(change.ident, folder, location)) is not None:
+            raise CatalogError(Code.INVALID_INPUT, link)
         if not self.has_versions(folder):
             raise CatalogError(Code.INVALID_INPUT, f"there is no Lance dataset at {self.storage.uri(folder)}")
         return folder

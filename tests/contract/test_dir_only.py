@@ -15,6 +15,7 @@ from contract.backends import V1, V2, Backend, LocalDir
 from contract.lake import US, Lake, held_back, namespace, steps, table
 from contract.outsider_dir import DirOutsider, LocalFiles
 from contract.sample import FOREIGN, FOREIGN_ROWS
+from reconciler.catalog.storage import RESERVED
 from reconciler.core.planner import PlanError
 
 COLUMNS = {"id": "int64"}
@@ -187,6 +188,36 @@ def test_a_dataset_under_the_root_is_registered(tmp_path: Path, layout: dict[str
     assert peer(lake).folder(("n", "t")) == "from-elsewhere"
     assert lance.dataset(namespace_client=peer(lake).client, table_id=["n", "t"]).count_rows() == 2
     assert peer(lake).state().tables["n", "t"].owner == US
+
+
+def test_a_link_to_a_dataset_is_refused_by_the_plan(tmp_path: Path) -> None:
+    """Not by the step only: what a plan allows can be done."""
+    lake = make(tmp_path, V2, ("n",))
+    lake.reach(lake.home())
+    lance.write_dataset(pa.Table.from_pylist(FOREIGN_ROWS, FOREIGN), str(root(lake) / "data"))
+    (root(lake) / "link").symlink_to(root(lake) / "data")
+    plan = lake.plan([*lake.home(), table(("n", "t"), COLUMNS, location="link")], adopt=True)
+    assert {s.blocked_by for s in plan.steps} == {"location_conflict"}
+    assert "'link' is a link to 'data'" in plan.steps[0].reason
+    lake.unchanged_by(lambda: lake.apply(plan))
+
+
+def test_an_entry_without_data_gets_none_inside_a_dataset(tmp_path: Path) -> None:
+    """Its row was pointed there, at a folder with the marker of a declared table."""
+    lake = make(tmp_path, V2, ("n",))
+    docs = [*lake.home(), table(("n", "t"), COLUMNS), table(("n", "f"), COLUMNS)]
+    lake.reach(docs)
+    lance.write_dataset(pa.Table.from_pylist(FOREIGN_ROWS, FOREIGN), str(root(lake) / "data"))
+    inside = root(lake) / "data" / "data" / "t"
+    inside.mkdir()
+    (inside / RESERVED).touch()
+    manifest = lance.dataset(str(root(lake) / "__manifest"))
+    (row,) = [r for r in manifest.to_table().to_pylist() if r["object_id"] == "n$t"]
+    moved = pa.Table.from_pylist([{**row, "location": "data/data/t"}], schema=manifest.schema)
+    manifest.merge_insert("object_id").when_matched_update_all().execute(moved)
+    plan = lake.plan(docs, adopt=True)
+    assert held_back(plan)[0] == ("create_dataset", ("n", "t"), "blocked", "location_conflict")
+    lake.unchanged_by(lambda: lake.apply(plan))
 
 
 def test_a_location_without_a_dataset_is_a_plan_error(tmp_path: Path) -> None:
