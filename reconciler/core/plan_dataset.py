@@ -21,7 +21,14 @@ from reconciler.core.fields import annotated, find, past_renames, rename_path
 from reconciler.core.notes import gives_up
 from reconciler.core.plan_columns import plan_columns
 from reconciler.core.plan_data import plan_data
-from reconciler.core.plan_index import create_indexes, drop_indexes, replace_indexes, wanted_indexes, with_live_names
+from reconciler.core.plan_index import (
+    create_indexes,
+    drop_indexes,
+    followed_indexes,
+    replace_indexes,
+    wanted_indexes,
+    with_live_names,
+)
 from reconciler.core.record_text import record_reason
 from reconciler.core.text import changed_keys, listing
 from reconciler.model.arrow import Field
@@ -41,12 +48,17 @@ def plan_dataset(d: Drafter, want: DesiredTable, bookkeeping: bool, notes: bool)
         return
     renames = plan_columns(d, want) if want.fields is not None else {}
     want = with_live_names(want, d.dataset)
-    drop_indexes(d, want)
+    followed = followed_indexes(want, d.dataset)
+    drop_indexes(d, want, but=followed)
     replace_indexes(d, want, managed=False)
     _update(d, want, renames, bookkeeping, notes)
     plan_data(d, want)
     replace_indexes(d, want, managed=True)
     create_indexes(d, want)
+    before = d.dataset.indexes
+    drop_indexes(d, want, only=followed)
+    if d.dataset.indexes != before:  # Our record had them until now.
+        _update(d, want, renames, bookkeeping, notes)
 
 
 def _update(d: Drafter, want: DesiredTable, renames: dict[str, str], bookkeeping: bool, notes: bool) -> None:

@@ -84,7 +84,17 @@ def replacing(ident: Ident, index: Index, live: Index) -> ReplaceIndex:
     return ReplaceIndex(ident, keeping(index, live), known.again + 1 if known is not None and same else 0)
 
 
-def drop_indexes(d: Drafter, want: DesiredTable) -> None:
+def followed_indexes(want: DesiredTable, live: DatasetState) -> frozenset[str]:
+    """The live indexes that go while another one comes on the same column, under another name: they go after it, so
+    that the column has an index at any time, and keeps it when the other one cannot be built."""
+    there = by_name(live.indexes)
+    columns = {i.column for i in wanted_indexes(want) if i.name not in there}
+    return frozenset(i.name for i in live.indexes if i.column in columns)
+
+
+def drop_indexes(
+    d: Drafter, want: DesiredTable, but: Collection[str] = (), only: Collection[str] | None = None
+) -> None:
     """Drops those that we made and the manifest lost. An index that somebody else made and nobody declares stays, also
     under a name that was ours."""
     wanted = by_name(wanted_indexes(want))
@@ -92,6 +102,8 @@ def drop_indexes(d: Drafter, want: DesiredTable) -> None:
     ours = parse_applied(d.dataset.applied).indexes
     for live in sorted(d.dataset.indexes, key=lambda i: i.name):
         if live.name in wanted or live.name not in ours or live.external:
+            continue
+        if live.name in but or (only is not None and live.name not in only):
             continue
         if not left_alone(f"index:{live.name}"):
             d.propose(

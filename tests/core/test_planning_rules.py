@@ -470,6 +470,29 @@ def test_a_cast_that_cannot_be_done_does_not_cost_us_our_index() -> None:
     assert (cast.change.loses, cast.risk) == (("mine", "theirs"), "destructive")
 
 
+def test_an_index_goes_after_the_one_that_comes_for_its_column() -> None:
+    """Whatever their names and types: the column is not without one, and keeps it when the new one cannot be built."""
+    fields = columns(id="int64", other="int64")
+    indexes = (Index("old", "id", "btree"), Index("unused", "other", "btree"))
+    live = live_table("a", "t", fields=fields, indexes=indexes, applied=("index:old", "index:unused"))
+    want = table("a", "t", fields=fields, indexes=(Index("new", "id", "bitmap"),), allow=("drop_index",))
+    result = on_table(want, live)
+    assert [(s.action, getattr(s.change, "name", "")) for s in result.steps] == [
+        ("drop_index", "unused"),
+        ("update_table", ""),
+        ("create_index", ""),
+        ("drop_index", "old"),
+        ("update_table", ""),
+    ]
+    _, first, create, drop, last = result.steps
+    assert create.id in drop.needs
+    assert (first.change.applied, last.change.applied) == (("index:new", "index:old"), ("index:new",))  # type: ignore[union-attr]
+    assert [s.action for s in on_table(replace(want, allow=()), live).steps if s.verdict == "allowed"] == [
+        "update_table",
+        "create_index",
+    ]
+
+
 def test_an_index_whose_drop_is_held_back_is_still_ours_afterwards() -> None:
     index = Index("mine", "id", "btree")
     live = live_table("a", "t", indexes=(index,), applied=("config:old", "index:mine"), config={"old": "1"})
