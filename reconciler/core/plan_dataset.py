@@ -53,8 +53,8 @@ def plan_dataset(d: Drafter, want: DesiredTable, bookkeeping: bool, notes: bool)
     replace_indexes(d, want, managed=False)
     _update(d, want, renames, bookkeeping, notes)
     plan_data(d, want)
+    create_indexes(d, want)  # First: one may come for the column that a replaced one leaves.
     replace_indexes(d, want, managed=True)
-    create_indexes(d, want)
     before = d.dataset.indexes
     drop_indexes(d, want, only=followed)
     if d.dataset.indexes != before:  # Our record had them until now.

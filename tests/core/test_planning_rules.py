@@ -493,6 +493,13 @@ def test_an_index_goes_after_the_one_that_comes_for_its_column() -> None:
     ]
 
 
+def test_an_index_moves_to_another_column_after_the_one_that_comes_for_its_own() -> None:
+    fields = columns(id="int64", other="int64")
+    live = live_table("a", "t", fields=fields, indexes=(Index("i", "id", "btree"),), applied=("index:i",))
+    want = table("a", "t", fields=fields, indexes=(Index("i", "other", "btree"), Index("n", "id", "btree")))
+    assert [s.action for s in on_table(want, live).steps] == ["update_table", "create_index", "replace_index"]
+
+
 def test_an_index_whose_drop_is_held_back_is_still_ours_afterwards() -> None:
     index = Index("mine", "id", "btree")
     live = live_table("a", "t", indexes=(index,), applied=("config:old", "index:mine"), config={"old": "1"})
