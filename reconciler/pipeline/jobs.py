@@ -15,12 +15,16 @@ from functools import partial
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 from reconciler.pipeline import checksum, column_casts, conform, file_reader, table_task
 from reconciler.pipeline.session import GaveUp, SparkError, first_line
 from reconciler.pipeline.table_task import Unit
 
 TASKS_PER_CORE = 4
 UNITS_PER_TASK = 100
+MOST_MET = 100_000
+"""Hashes that executors are told to look for; where more of them meet, they give the keys of all rows."""
 JOBS_AT_A_TIME = 2
 """While the last tasks of one job run, the cores that are free work on the next."""
 TICK = 0.5
@@ -94,11 +98,18 @@ def packed(units: Sequence[Unit], slots: int, per_task: int = UNITS_PER_TASK) ->
 
 
 def repeated_keys(spark: Any, units: Sequence[Unit], slots: int) -> int:
-    """Over all fragments of a table: how many rows have a key that another one has already."""
+    """Over all fragments of a table: how many rows have a key that another one has already. By hashes first; where they
+    meet, the keys themselves are counted."""
     (tasks,) = packed(units, max(slots, -(-len(units) // (TASKS_PER_CORE * UNITS_PER_TASK))))
-    hashes = _frame(spark, tasks, table_task.keys, "first long, second long")
-    groups = hashes.groupBy("first", "second").count().where("count > 1")
-    return int(done(lambda: groups.selectExpr("coalesce(sum(count - 1), 0)").first()[0]))
+    hashes = _frame(spark, tasks, table_task.keys, "hash long")
+    groups = hashes.groupBy("hash").count().where("count > 1").select("hash").limit(MOST_MET + 1)
+    found = [row[0] for row in done(groups.collect)]
+    if not found:
+        return 0
+    met = np.sort(np.array(found, np.int64).view(np.uint64)) if len(found) <= MOST_MET else None
+    again = [[{**unit, "met": met} for unit in task] for task in tasks]
+    keys = _frame(spark, again, table_task.key_values, "key binary, rows long").groupBy("key").sum("rows")
+    return int(done(lambda: keys.selectExpr("sum(`sum(rows)` - 1)").first()[0]))
 
 
 def _collected(spark: Any, tasks: Sequence[Sequence[Unit]], work: Work) -> list[Any]:

@@ -21,6 +21,8 @@ THREADS = 8
 """In one task: tables wait for their storage more than they compute."""
 BATCH_BYTES = 32 * 2**20
 """Of rows at a time: a table of large blobs must not fill the memory of an executor."""
+KEY_BYTES = 256 * 2**20
+"""Of keys that are compared at a time; a table with more of them is read again for the rest."""
 Unit = dict[str, Any]
 """uri, options, version, fragments (ids, or None for the whole table), split (bytes), checks; `key` names it."""
 
@@ -68,10 +70,18 @@ def verify(unit: Unit) -> Iterator[Any]:
 def keys(unit: Unit) -> Iterator[Any]:
     """The hashes of the key columns `unit["columns"]`, one row for each row that has no null there."""
     dataset, fragments = _opened(unit)
-    for batch in _scan(dataset, fragments, [c.partition(".")[0] for c in unit["columns"]]):
-        first, second = _keys(batch, unit["columns"])
-        arrays = [pa.array(first.view(np.int64)), pa.array(second.view(np.int64))]
-        yield pa.RecordBatch.from_arrays(arrays, ["first", "second"])
+    for batch in _scan(dataset, fragments, _top(unit["columns"])):
+        hashes, _ = _keys(batch, unit["columns"])
+        yield pa.RecordBatch.from_arrays([pa.array(hashes.view(np.int64))], ["hash"])
+
+
+def key_values(unit: Unit) -> Iterator[Any]:
+    """The keys of the rows whose hash is one of `unit["met"]` (sorted; None: of all), with counts."""
+    dataset, fragments = _opened(unit)
+    for batch in _scan(dataset, fragments, _top(unit["columns"])):
+        found = _counted(batch, unit["columns"], unit["met"])
+        arrays = [pa.array(list(found), pa.binary()), pa.array(list(found.values()), pa.int64())]
+        yield pa.RecordBatch.from_arrays(arrays, ["key", "rows"])
 
 
 def _told(error: BaseException) -> str:
@@ -117,7 +127,7 @@ def _read(dataset: Any, fragments: list[Any] | None, unit: Unit) -> dict[str, An
         rows, size = rows + batch.num_rows, size + batch.nbytes
         for count in counts:
             count.add(batch)
-    found = {c.name: c.result() for c in counts}
+    found = {c.name: c.result(lambda columns: _scan(dataset, fragments, columns)) for c in counts}
     for check in checks:
         if check["kind"] == "expression":
             found[check["name"]] = _expression(dataset, fragments, check["sql"])
@@ -141,7 +151,8 @@ class _Count:
         self._check = check
         self._bad = 0
         self._newest: int | None = None
-        self._hashes: list[tuple[Any, Any]] = []
+        self._hashes: list[Any] = []
+        self._size = 0
         self._error: str | None = None
 
     def add(self, batch: Any) -> None:
@@ -151,12 +162,16 @@ class _Count:
             except Exception as error:
                 self._error = _told(error)
 
-    def result(self) -> dict[str, Any]:
+    def result(self, scan: Callable[[list[str]], Iterable[Any]]) -> dict[str, Any]:
+        """`scan` reads some columns once more."""
+        if self._error is None:
+            try:
+                self._bad += self._repeated(scan)
+            except Exception as error:
+                self._error = _told(error)
         if self._error is not None:
             return {"error": self._error}
-        if self._check["kind"] == "freshness":
-            return {"newest": self._newest}
-        return {"bad": self._bad + self._repeated()}
+        return {"newest": self._newest} if self._check["kind"] == "freshness" else {"bad": self._bad}
 
     def _not_null(self, batch: Any) -> None:
         self._bad += _column(batch, self._check["column"]).null_count
@@ -174,24 +189,61 @@ class _Count:
         self._newest = newest if self._newest is None else max(self._newest, newest or self._newest)
 
     def _unique(self, batch: Any) -> None:
-        self._hashes.append(_keys(batch, self._check["columns"]))
+        hashes, picked = _keys(batch, self._check["columns"])
+        self._hashes.append(hashes)
+        self._size += picked.nbytes
 
-    def _repeated(self) -> int:
-        """How many rows have a key that another row before them has."""
+    def _repeated(self, scan: Callable[[list[str]], Iterable[Any]]) -> int:
+        """How many rows have a key that another row before them has. Equal keys have one hash; whether keys with one
+        hash are equal is asked of the keys themselves, of no more of them at a time than memory is meant to hold."""
         if not self._hashes:
             return 0
-        pairs = np.stack([np.concatenate(lane) for lane in zip(*self._hashes, strict=True)], axis=1)
-        return len(pairs) - len(np.unique(np.ascontiguousarray(pairs).view("V16")))
+        hashes, counts = np.unique(np.concatenate(self._hashes), return_counts=True)
+        met, rows = hashes[counts > 1], counts.sum()
+        each = max(1, KEY_BYTES // (self._size // max(1, int(rows)) + _KEY_COST))
+        return sum(self._equal(scan, met[n : n + each]) for n in range(0, len(met), each))
+
+    def _equal(self, scan: Callable[[list[str]], Iterable[Any]], met: Any) -> int:
+        columns, rows = self._check["columns"], 0
+        seen: set[bytes] = set()
+        for batch in scan(_top(columns)):
+            found = _counted(batch, columns, met)
+            rows += sum(found.values())
+            seen.update(found)
+        return rows - len(seen)
+
+
+_KEY_COST = 200
+"""Bytes that Python takes for a key beside its value."""
+
+
+def _top(columns: Sequence[str]) -> list[str]:
+    return [c.partition(".")[0] for c in columns]
 
 
 def _keys(batch: Any, columns: Sequence[str]) -> tuple[Any, Any]:
-    """Two hashes for each row that has no null in these columns."""
+    """The rows that have no null in these columns: a hash for each, and the columns."""
     picked = pa.RecordBatch.from_arrays([_column(batch, c) for c in columns], list(columns))
-    whole = np.ones(batch.num_rows, bool)
-    for column in picked.columns:
-        whole &= ~column.is_null().to_numpy(zero_copy_only=False)
-    first, second = (checksum.row_hashes(picked, seed)[whole] for seed in checksum.SEEDS)
-    return first, second
+    nulls = [column.is_null().to_numpy(zero_copy_only=False) for column in picked.columns]
+    if any(column.null_count for column in picked.columns):
+        picked = picked.filter(pa.array(~np.logical_or.reduce(nulls)))
+    return checksum.row_hashes(picked)[0], picked
+
+
+def _counted(batch: Any, columns: Sequence[str], met: Any) -> dict[bytes, int]:
+    """How often each key is in a batch, for the keys whose hash is one of `met`. By value; a key is text that no other
+    key has."""
+    hashes, picked = _keys(batch, columns)
+    if met is not None:
+        place = np.minimum(np.searchsorted(met, hashes), len(met) - 1)
+        picked = picked.filter(pa.array(met[place] == hashes))
+    coded = [checksum.coded(column) for column in picked.columns]
+    whole, *others = (codes for codes, _ in coded)
+    for codes in others:
+        whole = np.unique(whole, return_inverse=True)[1] * (len(hashes) + 1) + codes
+    _, first, counts = np.unique(whole, return_index=True, return_counts=True)
+    parts = [[values[code] for code in codes[first].tolist()] for codes, values in coded]
+    return {repr(key).encode(): count for *key, count in zip(*parts, counts.tolist(), strict=True)}
 
 
 def _column(batch: Any, path: str) -> Any:
