@@ -225,8 +225,8 @@ def _keys(batch: Any, columns: Sequence[str]) -> tuple[Any, Any]:
     """The rows that have no null in these columns: a hash for each, and the columns."""
     picked = pa.RecordBatch.from_arrays([_column(batch, c) for c in columns], list(columns))
     nulls = [column.is_null().to_numpy(zero_copy_only=False) for column in picked.columns]
-    if any(column.null_count for column in picked.columns):
-        picked = picked.filter(pa.array(~np.logical_or.reduce(nulls)))
+    if (null := np.logical_or.reduce(nulls)).any():
+        picked = picked.filter(pa.array(~null))
     return checksum.row_hashes(picked)[0], picked
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from reconciler import app
+from reconciler.core.content_types import content_differences
 from reconciler.core.globs import parse_dotted
 from reconciler.core.plan_locations import moved
+from reconciler.core.text import listing
 from reconciler.core.verdicts import origin_verdict, schema_verdict, tasks_of, verdicts
 from reconciler.model.desired import Desired, DesiredTable
 from reconciler.model.diagnostic import Diagnostic
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
     from reconciler.session import Session
 
 AGAINST = "against"
+_KEPT = re.compile(r"v[0-9]+:[0-9a-f]{32}")
+"""What a checksum looks like, in any version."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,8 @@ def verify(request: VerifyRequest, at: Session) -> tuple[Verification, list[Diag
         raise app.Failure(f"--against compares one table, and {len(chosen)} are selected: choose it with --target")
     if not request.dry_run and chosen and (lacking := missing(request.spark)):
         raise app.Failure(lacking)
+    if request.against is not None:
+        _need_a_table(request.against, desired)
     tables = [_declared(table) for table in look_at(chosen, desired, at)]
     if not request.dry_run:
         tables = _compiled(tables)
@@ -107,6 +114,21 @@ def _source(found: Found) -> Source:
     return Source(found.place, found.version, found.dataset.fields)
 
 
+def _need_a_table(against: str, desired: Desired) -> None:
+    """A checksum that was kept is no table, and nothing is compared with one of another version."""
+    from reconciler.pipeline.checksum import VERSION
+
+    version = against.partition(":")[0]
+    if version in desired.catalogs or not _KEPT.fullmatch(against):
+        return
+    if version != VERSION:
+        raise app.Failure(
+            f"--against {against}: checksums of version {version} cannot be compared with those of {VERSION}: take it "
+            "again with pipeline verify"
+        )
+    raise app.Failure(f"--against {against}: this is a checksum, write CATALOG:ID of a table")
+
+
 def _other(against: str, desired: Desired, at: Session) -> Source | str:
     """The table to compare with; a text says why it cannot be read. It need not be declared."""
     catalog, colon, text = against.partition(":")
@@ -142,14 +164,21 @@ def _results(
     tables: Sequence[_Declared], other: Source | str | None, request: VerifyRequest, at: Session
 ) -> Iterable[VerifiedTable]:
     sources = [t.source for t in tables if t.source is not None]
-    compared = [other] if sources and other is not None and not isinstance(other, str) else []
+    differs = _columns(sources[0], other, at) if sources and other is not None else None
+    compared = [other] if sources and other is not None and not isinstance(other, str) and differs is None else []
     readings = iter(_readings([*sources, *compared], request.spark, at) if sources else [])
     now = int(time.time())
     verified = [_verified(t, next(readings) if t.source is not None else None, now, at) for t in tables]
     if other is None or not verified or verified[0].unreadable:
         return verified
     (only,) = verified
-    return [replace(only, checks=(*only.checks, _compared(only, other, next(readings, None), at)))]
+    return [replace(only, checks=(*only.checks, differs or _compared(only, other, next(readings, None), at)))]
+
+
+def _columns(source: Source, other: Source | str, at: Session) -> CheckResult | None:
+    """Two tables are compared by their columns first: where those differ, the rows of the other one are not read."""
+    differences = content_differences(source.fields, other.fields) if not isinstance(other, str) else []
+    return CheckResult(AGAINST, False, at.redactor.text(listing(differences))) if differences else None
 
 
 def _readings(sources: Sequence[Source], spark: SparkOptions, at: Session) -> list[Reading]:

@@ -111,21 +111,125 @@ def test_rows_hold_together(table: pa.Table) -> None:
     assert checksum_of(pa.concat_tables([table, table])) != checksum_of(table)
 
 
-def test_the_rules_of_values() -> None:
-    def one(values: list[Any], type_: pa.DataType) -> str:
-        return checksum_of(pa.table({"c": pa.array(values, type_)}))
+def one(values: list[Any], type_: pa.DataType) -> str:
+    return checksum_of(pa.table({"c": pa.array(values, type_)}))
 
-    nan, other_nan = 0x7FF8000000000000, 0xFFF8000000000001
-    bits = [
-        pa.Array.from_buffers(pa.float64(), 1, [None, pa.py_buffer(n.to_bytes(8, "little"))]) for n in (nan, other_nan)
-    ]
-    assert len({checksum_of(pa.table({"c": b})) for b in bits}) == 1
+
+def test_the_rules_of_values() -> None:
     assert one([0.0], pa.float64()) != one([-0.0], pa.float64())
     texts = pa.array(["a", "b", "a", None])
     assert checksum_of(pa.table({"c": texts.dictionary_encode()})) == checksum_of(pa.table({"c": texts}))
     assert one([[]], pa.list_(pa.int8())) != one([None], pa.list_(pa.int8())) != one([[None]], pa.list_(pa.int8()))
     assert one([[0]], pa.list_(pa.int8())) != one([[None]], pa.list_(pa.int8()))
+    assert one([""], pa.string()) != one([None], pa.string())
+    assert one([float("nan")], pa.float32()) != one([None], pa.float32())
+    empty = pa.struct([("x", pa.int8())])
+    assert one([None], empty) != one([{"x": None}], empty)
+    assert one([[0, None]], pa.list_(pa.int8(), 2)) != one([[None, 0]], pa.list_(pa.int8(), 2))
+    assert one([[("a", 1), ("b", 2)]], pa.map_(pa.string(), pa.int8())) != one(
+        [[("a", 2), ("b", 1)]], pa.map_(pa.string(), pa.int8())
+    )
     assert checksum_of(pa.table({"a": [1]})) != checksum_of(pa.table({"b": [1]})), "the name of a column counts"
+
+
+@pytest.mark.parametrize("width", [16, 32, 64])
+def test_every_nan_is_one_value(width: int) -> None:
+    type_ = {16: pa.float16(), 32: pa.float32(), 64: pa.float64()}[width]
+    quiet = {16: 0x7E00, 32: 0x7FC00000, 64: 0x7FF8000000000000}[width]
+    made = [
+        pa.Array.from_buffers(type_, 1, [None, pa.py_buffer(bits.to_bytes(width // 8, "little"))])
+        for bits in (quiet, quiet | 1, quiet | 1 << (width - 1))
+    ]
+    assert len({checksum_of(pa.table({"c": array})) for array in made}) == 1
+    lists = [pa.FixedSizeListArray.from_arrays(array, 1) for array in made]
+    assert len({checksum_of(pa.table({"c": array})) for array in lists}) == 1
+
+
+_TEXTS, _BYTES, _LISTS = ["a", None, "bcdefghij"], [b"a", None, b"bcdefghij"], [[1, 2], None, [], [None]]
+_PAIRS = [("k", 1), ("l", None)]
+LAYOUTS: dict[str, list[pa.Array]] = {
+    "string": [pa.array(_TEXTS), pa.array(_TEXTS, pa.large_string()), pa.array(_TEXTS).dictionary_encode()],
+    "binary": [pa.array(_BYTES), pa.array(_BYTES, pa.large_binary()), pa.array(_BYTES).dictionary_encode()],
+    "dictionary": [
+        pa.array([7, None, 7]),
+        pa.array([7, None, 7]).dictionary_encode(),
+        pa.DictionaryArray.from_arrays(pa.array([2, 0, 1], pa.uint8()), pa.array([None, 7, 7])),
+    ],
+    "list": [pa.array(_LISTS, pa.list_(pa.int64())), pa.array(_LISTS, pa.large_list(pa.int64()))],
+    "items": [
+        pa.array(_LISTS, pa.list_(pa.field("element", pa.int64(), nullable=True))),
+        pa.ListArray.from_arrays([0, 2, None, 2, 3], pa.array([1, 2, None])).cast(pa.list_(pa.int64())),
+        pa.ListArray.from_arrays(pa.array([0, 2, None, 2, 3], pa.int32()), pa.array([1, 2, None]).dictionary_encode()),
+    ],
+    "structs": [
+        pa.array([{"x": 1, "y": "a"}, None]),
+        pa.array([{"y": "a", "x": 1}, None], pa.struct([("y", pa.large_string()), ("x", pa.int64())])),
+        pa.StructArray.from_arrays(
+            [pa.array([1, 5]).dictionary_encode(), pa.array(["a", "b"])], ["x", "y"], mask=pa.array([False, True])
+        ),
+    ],
+    "map": [
+        pa.array([_PAIRS, None], pa.map_(pa.string(), pa.int64())),
+        pa.array([_PAIRS, None], pa.map_(pa.large_string(), pa.int64(), keys_sorted=True)),
+    ],
+    "extension": [
+        pa.array([b"0123456789abcdef", None], pa.binary(16)),
+        pa.ExtensionArray.from_storage(pa.uuid(), pa.array([b"0123456789abcdef", None], pa.binary(16))),
+    ],
+}
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_the_layout_of_a_type_does_not_count(name: str) -> None:
+    assert len({checksum_of(pa.table({"c": array})) for array in LAYOUTS[name]}) == 1
+    assert len({checksum.spelled(array.type) for array in LAYOUTS[name]}) == 1
+
+
+def _bits(type_: pa.DataType, data: bytes) -> pa.Array:
+    """One value of these bytes."""
+    return pa.Array.from_buffers(type_, 1, [None, pa.py_buffer(data)])
+
+
+_EIGHT = (1000).to_bytes(8, "little")
+TYPES = {
+    "integers": [_bits(t, b"\xff" + bytes(7)) for t in (pa.uint8(), pa.int8())],
+    "unsigned": [_bits(t, _EIGHT) for t in (pa.int16(), pa.int32(), pa.int64(), pa.uint16(), pa.uint32(), pa.uint64())],
+    "times": [
+        _bits(t, _EIGHT)
+        for t in (
+            *(pa.timestamp(u) for u in ("s", "ms", "us", "ns")),
+            *(pa.timestamp("us", tz) for tz in ("UTC", "Europe/Berlin")),
+            *(pa.duration(u) for u in ("s", "ms", "us", "ns")),
+            *(pa.time64(u) for u in ("us", "ns")),
+            *(pa.time32(u) for u in ("s", "ms")),
+            *(pa.date32(), pa.date64(), pa.int64(), pa.float64()),
+        )
+    ],
+    "decimals": [
+        _bits(t, (100).to_bytes(32, "little"))
+        for t in (pa.decimal128(10, 2), pa.decimal128(10, 4), pa.decimal128(12, 2), pa.decimal256(10, 2), pa.binary(16))
+    ],
+    "bytes": [pa.array([b"ab"], t) for t in (pa.binary(), pa.binary(2))] + [pa.array(["ab"])],
+    "lists": [
+        pa.array([[1, 2]], t)
+        for t in (pa.list_(pa.int8()), pa.list_(pa.int8(), 2), pa.list_(pa.uint8()), pa.list_(pa.int16()))
+    ],
+    "nested": [
+        pa.array([[{"x": 1}]], pa.list_(pa.struct([("x", t)]))) for t in (pa.int8(), pa.uint8(), pa.timestamp("s"))
+    ],
+    "fields": [pa.array([{name: 1}]) for name in ("x", "y")] + [pa.array([{"x": 1, "y": None}])],
+    "maps": [
+        pa.array([[(1, 2)]], pa.map_(k, v))
+        for k, v in ((pa.int8(), pa.int8()), (pa.int8(), pa.uint8()), (pa.uint8(), pa.int8()))
+    ],
+    "nulls": [pa.nulls(1, t) for t in (pa.null(), pa.int8(), pa.string(), pa.list_(pa.int8()), pa.list_(pa.int16()))],
+}
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_types_are_part_of_the_content(name: str) -> None:
+    assert len({checksum_of(pa.table({"c": array})) for array in TYPES[name]}) == len(TYPES[name])
+    assert len({checksum.spelled(array.type) for array in TYPES[name]}) == len(TYPES[name])
 
 
 def test_a_type_without_a_checksum_is_said() -> None:
@@ -137,7 +241,7 @@ def test_the_encoding_stays() -> None:
     """Checksums are kept and compared later: another encoding needs another VERSION."""
     rows = {"i": [1, None], "f": [0.5, -1.0], "s": ["a", "häß"], "l": [[1, None], []], "b": [True, None]}
     table = pa.table({**rows, "t": pa.array([1, 2], pa.timestamp("us")), "st": [{"x": 1}, None]})
-    assert checksum_of(table) == "v1:b8b6407f308b5cde111b8935f3bb8183"
+    assert checksum_of(table) == "v2:c9b669dc4dee311c4509f6e45e54a864"
 
 
 def _everything() -> pa.Table:
@@ -182,6 +286,20 @@ def test_on_disk_it_is_blind_to_fragments_deletes_compaction_and_copies(tmp_path
     assert of_dataset(tmp_path / "copy") == expected
     lance.dataset(str(tmp_path / "copy")).update({"id": "id + 1"}, where="id = 19")
     assert of_dataset(tmp_path / "copy") != expected
+
+
+def test_on_disk_it_is_blind_to_encodings(tmp_path: Path) -> None:
+    rows = pa.table({"id": range(60), "word": [f"word {n % 7}" if n % 5 else None for n in range(60)]})
+    expected = checksum_of(rows)
+    encoded = rows.set_column(1, "word", rows["word"].combine_chunks().dictionary_encode())
+    large = rows.cast(pa.schema([("id", pa.int64()), ("word", pa.large_string())]))
+    backwards = encoded.take(list(reversed(range(60))))
+    for number, (table, version) in enumerate(((encoded, "2.2"), (large, "2.1"), (backwards, "2.0"))):
+        path = tmp_path / str(number)
+        lance.write_dataset(table, str(path), data_storage_version=version, max_rows_per_file=13)
+        assert of_dataset(path) == expected
+        lance.dataset(str(path)).optimize.compact_files()
+        assert of_dataset(path) == expected
 
 
 @pytest.mark.parametrize("version", ["2.0", "2.2"])
