@@ -6,10 +6,12 @@ import datetime
 import json
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import lance
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -87,6 +89,80 @@ def test_the_checks(dataset: Path) -> None:
     results = {r.name: (r.ok, r.detail) for r in verdicts(checks, seen["rows"], seen["found"], now)}
     assert "No field named nosuch" in results.pop("expression:odd")[1]
     assert results == FOUND
+
+
+KEYS = pa.table(
+    {
+        "l": pa.array([[1, 2], [2, 1], [1, 2], None, [None]]),
+        "v": pa.array([[1, 2], [1, 2], [2, 1], None, [0, 0]], pa.list_(pa.float32(), 2)),
+        "f": [float("nan"), float("nan"), 0.0, -0.0, 1.0],
+        "st": [{"x": 1, "y": "a"}, {"x": 1, "y": None}, {"x": 1, "y": "a"}, None, {"x": None, "y": "a"}],
+        "de": pa.array([1, 1, 2, 2, 3]).cast(pa.decimal128(19, 0)),
+        "m": pa.array([[("a", 1)], [("a", 2)], [("a", 1)], [], []], pa.map_(pa.string(), pa.int64())),
+        "b": [True, False, True, None, None],
+        "s": pa.array(["a", "b", "a", "a", None]).dictionary_encode(),
+        "z": pa.nulls(5),
+        "by": pa.array([b"\xff", b"\xff", b"", b"", None], pa.large_binary()),
+    }
+)
+REPEATED = {"l": 1, "v": 1, "f": 1, "st": 1, "de": 2, "m": 2, "b": 1, "s": 2, "z": 0, "by": 2, "st.x": 2,
+            "s,b": 1, "de,f": 1, "f,s": 0, "st.x,st.y": 1}  # fmt: skip
+
+
+def bad(unique: list[str], path: Path, **more: Any) -> dict[str, int]:
+    checks = Checks(unique=tuple(tuple(key.split(",")) for key in unique))
+    found = answer(unit(path, checks, **more))["found"]
+    return {name.removeprefix("unique:"): result["bad"] for name, result in found.items()}
+
+
+@pytest.fixture
+def meeting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hashes of which there are only two."""
+    real = checksum.row_hashes
+    monkeypatch.setattr(checksum, "row_hashes", lambda *given: real(*given) & np.uint64(1))
+
+
+def test_keys_are_counted_by_value(tmp_path: Path, meeting: None) -> None:
+    lance.write_dataset(KEYS, str(tmp_path / "t"), max_rows_per_file=2, data_storage_version="2.2")
+    assert bad(list(REPEATED), tmp_path / "t") == REPEATED
+    lance.write_dataset(pa.table({"k": [*range(1000), 7]}), str(tmp_path / "u"), max_rows_per_file=300)
+    assert bad(["k"], tmp_path / "u") == {"k": 1}
+
+
+def test_keys_of_two_numbers_are_distinct(tmp_path: Path) -> None:
+    keys = [f"{a:08x}{b:08x}" for a in range(300) for b in range(300)]
+    lance.write_dataset(pa.table({"k": keys}), str(tmp_path / "t"))
+    assert bad(["k"], tmp_path / "t") == {"k": 0}
+
+
+@pytest.mark.parametrize(("held", "scans"), [(1 << 30, 2), (1000, 26)])
+def test_no_more_keys_are_compared_at_a_time_than_memory_is_meant_to_hold(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held: int, scans: int
+) -> None:
+    monkeypatch.setattr(table_task, "KEY_BYTES", held)
+    read = []
+    real = table_task._scan
+    monkeypatch.setattr(table_task, "_scan", lambda *given: read.append(1) or real(*given))
+    lance.write_dataset(pa.table({"k": [n // 3 for n in range(300)]}), str(tmp_path / "t"))
+    assert bad(["k"], tmp_path / "t") == {"k": 200}
+    assert len(read) == scans
+
+
+def test_a_key_is_counted_where_hashes_meet(tmp_path: Path, meeting: None) -> None:
+    """What executors give of a large table: hashes first, then the keys of the rows that have one of some hashes."""
+    lance.write_dataset(KEYS, str(tmp_path / "t"), max_rows_per_file=2, data_storage_version="2.2")
+    for key, repeated in REPEATED.items():
+        work = [{**unit(tmp_path / "t", fragments=[n]), "columns": key.split(",")} for n in range(3)]
+        hashes = [h for w in work for b in table_task.keys(w) for h in b.column("hash").to_pylist()]
+        assert set(hashes) <= {0, 1}
+        for met in (None, [0, 1], [0], [1]):
+            rows: Counter[bytes] = Counter()
+            for w in work:
+                for batch in table_task.key_values({**w, "met": met and np.array(met, np.uint64)}):
+                    rows.update(dict(zip(*batch.to_pydict().values(), strict=True)))
+            assert rows.total() == sum(h in (met or [0, 1]) for h in hashes)
+            if met is None or len(met) == 2:
+                assert rows.total() - len(rows) == repeated
 
 
 def test_fragments_add_up_to_the_table(dataset: Path) -> None:
