@@ -202,26 +202,33 @@ class _Cells:
         """A key for each length, of shape (2, values). It joins every word of the value, and their sum."""
         return _mixed(lengths.astype(_U64) * _STEP + self._last)
 
-    def _at(self, count: int, what: str = "place") -> Words:
-        """A key for each position, of shape (2, count)."""
+    def _at(self, stop: int, start: int = 0, what: str = "place") -> Words:
+        """A key for each position, of shape (2, stop - start). Those of long values are not kept."""
+        if start or stop > _WORDS:
+            return self._keys_of(what, start, stop)
         known = self._places.get(what)
-        if known is None or known.shape[1] < count:
-            start = _key(what, *self._is)
-            made = np.arange(1, count + 1, dtype=_U64) * _STEP + start
-            known = self._places[what] = _in_blocks(made)
-        return known[:, :count]
+        if known is None or known.shape[1] < stop:
+            known = self._places[what] = self._keys_of(what, 0, stop)
+        return known[:, :stop]
+
+    def _keys_of(self, what: str, start: int, stop: int) -> Words:
+        made = np.arange(start + 1, stop + 1, dtype=_U64) * _STEP + _key(what, *self._is)
+        for lane in made:
+            for first in range(0, len(lane), _WORDS):
+                _mixed(lane[first : first + _WORDS])
+        return made
 
     def _rows_of(self, words: Words, length: int) -> Words:
         """The sum of the words of values that have the same length. `words`: one row for each value."""
         rows, count = words.shape
         sums = np.zeros((2, rows), _U64)
-        keys = self._at(count) ^ self._lengths(np.array([length]))
-        wide = min(count, _WORDS)
-        high = max(1, _WORDS // max(1, wide))
-        for lane, key in enumerate(keys):
-            for top in range(0, rows, high):
-                for left in range(0, count, _WORDS):
-                    mixed = _mixed(words[top : top + high, left : left + wide] ^ key[left : left + wide])
+        each = self._lengths(np.array([length]))
+        for left in range(0, count, _WORDS):
+            right = min(count, left + _WORDS)
+            high = _WORDS // (right - left)
+            for lane, key in enumerate(self._at(right, left) ^ each):
+                for top in range(0, rows, high):
+                    mixed = _mixed(words[top : top + high, left:right] ^ key)
                     sums[lane, top : top + high] += _across(mixed)
         return sums
 
@@ -333,7 +340,7 @@ class _Lists(_Cells):
         plain[nulls] = np.zeros((), plain.dtype)
         sums = self._bytes(plain.view(np.uint8), offsets * plain.itemsize)
         place = (np.arange(len(items)) - np.repeat(offsets[:-1], lengths))[nulls]
-        marks = self._at(int(lengths.max(initial=0)), "null")[:, place]
+        marks = self._at(int(lengths.max(initial=0)), what="null")[:, place]
         marks ^= np.repeat(self._lengths(lengths), lengths, axis=1)[:, nulls]
         before = np.concatenate([np.zeros(1, np.int64), np.cumsum(nulls)])[offsets]
         for lane, marked in enumerate(_mixed(marks)):
@@ -405,13 +412,6 @@ def _as_arrow(plain: Words) -> Any:
 
 
 # words
-
-
-def _in_blocks(words: Words) -> Words:
-    for lane in words:
-        for start in range(0, len(lane), _WORDS):
-            _mixed(lane[start : start + _WORDS])
-    return words
 
 
 def _across(words: Words) -> Words:
