@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 import shutil
@@ -14,7 +15,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from lance import blob_array, blob_field
-from pipeline.arrow_values import PLAIN, tables
+from pipeline.arrow_values import PLAIN, columns, tables
 
 from reconciler.pipeline import checksum
 from reconciler.pipeline.table_task import verify
@@ -98,6 +99,18 @@ def _others(value: Any, type_: pa.DataType) -> list[Any]:
             return [0, "", b"", False]
         case _:
             return [None]
+
+
+@given(columns(6))
+def test_values_are_counted_as_they_are_hashed(column: pa.Array) -> None:
+    """`unique` goes by both: by hashes, and by values where those meet."""
+    some = column.drop_null()
+    codes, values = checksum.coded(some)
+    batch = pa.RecordBatch.from_arrays([some], ["c"])
+    hashes = checksum.row_hashes(batch).T.tolist()
+    assert len(codes) == len(some)
+    for (a, one), (b, other) in itertools.combinations(zip(codes, hashes, strict=True), 2):
+        assert (repr(values[a]) == repr(values[b])) is (one == other)
 
 
 @given(tables(least=2))
