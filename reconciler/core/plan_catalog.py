@@ -182,6 +182,8 @@ class _Planner:
         wanted = self.namespaces.get(above)
         if above in self.world.namespaces or wanted is None or wanted.absent:
             return None
+        if any(above[:end] in self.world.tables for end in range(1, len(above) + 1)):  # It cannot be made yet itself.
+            return parent_block(f"namespace {dotted(above)}")
         why = (
             f"namespace {dotted(above)} has to be there first, and this plan makes it: apply, then plan and apply again"
         )

@@ -32,7 +32,7 @@ from reconciler.model.diagnostic import Source
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import Ident
 from reconciler.model.observed import Gap, LeftOut, Present, Snapshot, Unreadable, Unsupported
-from reconciler.model.plan import LOCATION_CONFLICT, TWO_APPLIES, Plan, Step
+from reconciler.model.plan import LOCATION_CONFLICT, PARENT_BLOCKED, TWO_APPLIES, Plan, Step
 from reconciler.model.state import UNKNOWN, DatasetState, Index, Marks, NamespaceState, TableState
 from reconciler.model.values import ValueCheck, ValueFinding
 
@@ -375,6 +375,19 @@ def test_a_namespace_is_moved_below_one_that_is_made_first() -> None:
     rename = only(first, RenameNamespace)
     assert (rename.blocked_by, "namespace c has to be there first" in rename.reason) == (TWO_APPLIES, True)
     assert ("rename_namespace", ("c", "sub")) in steps(plan(wanted, {**live, ("c",): SPACE}, PRUNE))
+
+
+def test_a_namespace_is_not_said_to_move_next_below_one_that_cannot_be_made_yet() -> None:
+    """A table has the name of the parent: the parent takes two applies, and the move comes after it."""
+    live = {("a",): SPACE, ("a", "sub"): SPACE, ("c",): live_table("c")}
+    wanted = [ns("a"), ns("c"), ns("c", "sub", renamed_from=("a", "sub"))]
+    rename = only(plan(wanted, live, PRUNE), RenameNamespace)
+    assert (rename.blocked_by, rename.reason) == (
+        PARENT_BLOCKED,
+        "needs namespace c, which is blocked; renamed from a.sub",
+    )
+    second = only(plan(wanted, {("a",): SPACE, ("a", "sub"): SPACE}, PRUNE), RenameNamespace)
+    assert second.blocked_by == TWO_APPLIES
 
 
 def test_an_unreadable_namespace_is_not_renamed() -> None:
