@@ -30,7 +30,7 @@ _DEBUG_TAIL = re.compile(r"\s*(?:Debug source:|stack backtrace:).*", re.DOTALL)
 _XML = re.compile(r"<(AWSAccessKeyId|StringToSign|SignatureProvided|CanonicalRequest|RequestId|HostId)>.*?</\1>", re.S)
 
 _CONFLICT = ("retryable commit conflict", "commit conflict", "incompatible transaction", "concurrent transaction",
-             "preempted by")  # fmt: skip
+             "preempted by", "fragment ids must be unique")  # fmt: skip
 _RULES: tuple[tuple[tuple[str, ...], Code], ...] = (
     (_CONFLICT, Code.CONCURRENT_MODIFICATION),
     (("permission denied", "access denied", "accessdenied", "forbidden"), Code.PERMISSION_DENIED),

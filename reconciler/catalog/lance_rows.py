@@ -381,6 +381,16 @@ def _time(dataset: Any) -> str:
 
 
 _TIMESTAMP, _SECONDS = 7, 1
+_HIGHEST_FRAGMENT = 11
+
+
+def highest_fragment(dataset: Any) -> int | None:
+    """The highest number that a fragment of this dataset has ever had; None when there never was one. pylance does not
+    show it, and the fragments of today do not tell: the last one may be gone while an index still names it."""
+    noted = _message(dataset._ds.serialized_manifest()).get(_HIGHEST_FRAGMENT)
+    return max(
+        [int(f.fragment_id) for f in dataset.get_fragments()] + ([noted] if noted is not None else []), default=None
+    )
 
 
 def _message(data: bytes) -> dict[int, Any]:

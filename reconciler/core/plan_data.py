@@ -49,6 +49,8 @@ def plan_data(d: Drafter, want: DesiredTable) -> None:
     elif external is None and record is not None and record.external is not None:
         mixes = spec.mode == "append"
         change = replace(change, mixes=mixes, seen=record.external.version if mixes else None)
+    elif record is not None and record.rows is not None and spec.mode == "append" and MIX_ROWS in d.allow:
+        change = replace(change, mixes=True, seen=record.rows.version)  # Others may come while the step is at work.
     before: Json = {"digest": record.digest} if record is not None else None
     problem = _problem(d, want, spec, source, record, change)
     reads = external is not None and PURGE_DATA in d.allow
@@ -60,9 +62,8 @@ def plan_data(d: Drafter, want: DesiredTable) -> None:
         d.propose(change, "destructive", reason, before, word)
     elif due:
         risk, allow_word = _risk(d, change, record)
-        d.propose(
-            change, risk, _reason(spec, source, record, new), before, allow_word, [MIX_ROWS] if change.mixes else ()
-        )
+        mixed = record is not None and record.external is not None and change.mixes
+        d.propose(change, risk, _reason(spec, source, record, new), before, allow_word, [MIX_ROWS] if mixed else ())
 
 
 def _external(d: Drafter, spec: DataSpec, record: DataRecord | None, due: bool) -> ExternalRows | None:

@@ -17,7 +17,7 @@ from reconciler.model.change import MaterializeTable
 from reconciler.model.data import FILE_FORMATS, DataRecord, RowState
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import dotted
-from reconciler.pipeline import frames, write_task
+from reconciler.pipeline import frames, row_commit, write_task
 from reconciler.pipeline.claims import Clock, Held, changed_since, claimed
 from reconciler.pipeline.data_plane import Line, Running
 from reconciler.pipeline.functions import carry, columns_given, load_function
@@ -117,8 +117,8 @@ def _need_rows_of_the_plan(held: Held, change: MaterializeTable, record: DataRec
 
 
 def _need_rows_as_pinned(held: Held, pinned: RowState) -> None:
-    """Lance lets a commit of ours pass over an Append of others. The moment between this and the commit stays; what
-    comes in there is not in the record, and the next plan shows it."""
+    """What others did since the claim. Who is quicker than the commit that follows is seen by Lance: see
+    `row_commit`; then this says who it was."""
     found = held.external(pinned)
     if found is not None:
         raise CatalogError(
@@ -132,16 +132,12 @@ def _committed(
     held: Held, change: MaterializeTable, rows: list[Any], record: DataRecord, tag: str | None
 ) -> tuple[int, Any]:
     """And the version before."""
-    from lance import LanceOperation
-
     pinned = row_state(held.dataset)
     for attempt in range(REDO):
         _need_room(held, change)
         if not change.mixes:
             _need_rows_as_pinned(held, pinned)
-        operation: Any = LanceOperation.Append(rows)
-        if change.replace and (gone := [f.fragment_id for f in held.dataset.get_fragments()]):
-            operation = LanceOperation.Update(removed_fragment_ids=gone, new_fragments=rows)
+        operation = _operation(held.dataset, change, rows)
         before = version_before(held)
         try:
             with tagged(held.dataset, tag, before):
@@ -158,6 +154,13 @@ def _committed(
                 )
                 raise CatalogError(Code.CONCURRENT_MODIFICATION, message) from error
     raise AssertionError
+
+
+def _operation(dataset: Any, change: MaterializeTable, rows: list[Any]) -> Any:
+    """Of the pinned version. Lance refuses it when somebody else adds rows first, unless rows of others are welcome."""
+    if change.replace:
+        return row_commit.replacing(dataset, rows)
+    return row_commit.beside(rows) if change.mixes else row_commit.adding(dataset, rows)
 
 
 def _need_room(held: Held, change: MaterializeTable) -> None:

@@ -141,6 +141,25 @@ class FilledTable:
 Make = Callable[..., FilledTable]
 
 
+def declared(
+    folder: Path,
+    fixture: Callable[[str], Any],
+    name: str = "dir-v1",
+    mode: str = APPEND,
+    files: Sequence[int] = (0, 1),
+    on_spark: bool = False,
+    **spec: Any,
+) -> FilledTable:
+    """Not applied yet."""
+    backend = MAKE[name]
+    (folder / "site").mkdir()
+    table = FilledTable(folder, backend.make(folder / "site", fixture), backend.home, mode, spec)
+    if on_spark:
+        table.session = None
+    table.source(*files)
+    return table
+
+
 def filled(
     folder: Path,
     fixture: Callable[[str], Any],
@@ -151,12 +170,7 @@ def filled(
     **spec: Any,
 ) -> FilledTable:
     """Applied once, and as declared."""
-    backend = MAKE[name]
-    (folder / "site").mkdir()
-    table = FilledTable(folder, backend.make(folder / "site", fixture), backend.home, mode, spec)
-    if on_spark:
-        table.session = None
-    table.source(*files)
+    table = declared(folder, fixture, name, mode, files, on_spark, **spec)
     table.apply()
     assert table.ids() == [n for f in files for n in range(f * EACH, (f + 1) * EACH)]
     return table

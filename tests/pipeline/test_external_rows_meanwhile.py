@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pipeline.external_runs import around_the_commit, cut_off, killed
-from pipeline.filled_table import APPEND, REPLACE, Make
+from pipeline.filled_table import APPEND, ONCE, REPLACE, Make, declared
+from servers.spark import need_java
 
 from reconciler.catalog import lance_write
 from reconciler.catalog.lance_data import CLAIM_KEY
@@ -17,6 +19,10 @@ pytestmark = pytest.mark.slow
 WORDS = {APPEND: "allow:mix_rows", REPLACE: "allow:purge_data"}
 OURS, THEIRS = list(range(20)), list(range(100, 110))
 BACKENDS = ["dir-v1", "rest"]
+
+
+def _no_fixture(name: str) -> Any:
+    raise AssertionError(name)
 
 
 @pytest.mark.parametrize("name", BACKENDS)
@@ -45,13 +51,29 @@ def test_an_append_while_the_rows_are_read_stops_the_step(
 
 @pytest.mark.parametrize("name", BACKENDS)
 @pytest.mark.parametrize("mode", [APPEND, REPLACE])
-@pytest.mark.parametrize("first", [True, False], ids=["before", "after"])
-def test_an_append_around_the_commit_is_shown_by_the_next_plan(make: Make, mode: str, name: str, first: bool) -> None:
-    """Lance lets ours pass: this is the moment that stays."""
+def test_an_append_right_before_the_commit_stops_the_step(make: Make, mode: str, name: str) -> None:
+    """After the last look of ours: Lance refuses the commit."""
     t = make(mode, name)
     t.source(2)
-    theirs = {"before" if first else "after": lambda: t.append(100)}
-    with around_the_commit(**theirs):
+    with around_the_commit(before=lambda: t.append(100)):
+        run = t.run("apply", "m.yaml", "--yes")
+    assert run.code != 0
+    assert "while this step was at work: version" in run.out
+    assert "added 10 rows" in run.out
+    assert t.ids() == [*OURS, *THEIRS]
+    assert CLAIM_KEY not in t.dataset().metadata
+    assert t.dataset().tags.list() == {}, "no way back from nothing"
+    assert t.blocked()[0] == WORDS[mode]
+    t.apply("--allow", "purge_data")
+    assert t.ids() == list(range(30))
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+@pytest.mark.parametrize("mode", [APPEND, REPLACE])
+def test_an_append_right_after_the_commit_is_shown_by_the_next_plan(make: Make, mode: str, name: str) -> None:
+    t = make(mode, name)
+    t.source(2)
+    with around_the_commit(after=lambda: t.append(100)):
         t.apply()
     assert t.ids() == [*range(30), *THEIRS]
     word, reason = t.blocked()
@@ -64,12 +86,39 @@ def test_an_append_around_the_commit_is_shown_by_the_next_plan(make: Make, mode:
     assert t.ids() == [*range(30), *THEIRS]
 
 
+@pytest.mark.parametrize("mode", [ONCE, APPEND, REPLACE])
+def test_the_first_rows_are_not_put_beside_those_of_others(tmp_path: Path, mode: str) -> None:
+    """Into a table that was never filled, right before the commit."""
+    need_java()
+    t = declared(tmp_path, _no_fixture, "dir-v1", mode)
+    with around_the_commit(before=lambda: t.append(100)):
+        run = t.run("apply", "m.yaml", "--yes")
+    assert run.code != 0
+    assert "while this step was at work: version" in run.out
+    assert t.ids() == THEIRS
+    assert t.blocked()[0] == ("allow:purge_data" if mode == REPLACE else "data_unaccounted")
+    t.dataset().delete("true")
+    t.apply()
+    assert t.ids() == OURS
+    t.need_settled()
+
+
 @pytest.mark.parametrize("mode", [APPEND, REPLACE])
-@pytest.mark.parametrize("others", ["nobody", "before", "after", "later"])
+def test_a_compaction_right_before_the_commit_costs_another_try(make: Make, mode: str) -> None:
+    t = make(mode)
+    t.source(2)
+    with around_the_commit(before=lambda: t.dataset().optimize.compact_files()):
+        t.apply()
+    assert t.ids() == list(range(30))
+    t.need_settled()
+
+
+@pytest.mark.parametrize("mode", [APPEND, REPLACE])
+@pytest.mark.parametrize("others", ["nobody", "after", "later"])
 def test_a_run_that_is_cut_off_after_its_commit(make: Make, mode: str, others: str) -> None:
     t = make(mode)
     t.source(2)
-    theirs = {others: lambda: t.append(100)} if others in ("before", "after") else {}
+    theirs = {others: lambda: t.append(100)} if others == "after" else {}
     with cut_off(), around_the_commit(**theirs):
         t.run("apply", "m.yaml", "--yes")
     if others == "later":
@@ -125,13 +174,16 @@ def test_an_overwrite_that_our_commit_loses_against_is_not_replaced(make: Make) 
     assert t.blocked()[0] == WORDS[REPLACE]
 
 
-def test_mixing_goes_on_beside_a_busy_writer(make: Make) -> None:
+@pytest.mark.parametrize("before", [True, False], ids=["rows-before-the-plan", "none-before"])
+def test_mixing_goes_on_beside_a_busy_writer(make: Make, before: bool) -> None:
     t = make(APPEND, allow=["mix_rows"])
-    t.append(100)
+    if before:
+        t.append(100)
     t.source(2)
     with around_the_commit(before=lambda: t.append(200), after=lambda: t.append(300)):
         t.apply()
-    assert t.ids() == [*range(30), *THEIRS, *range(200, 210), *range(300, 310)]
+    theirs = THEIRS if before else []
+    assert t.ids() == [*range(30), *theirs, *range(200, 210), *range(300, 310)]
     assert t.plan() == []
 
 
