@@ -52,6 +52,7 @@ LAYERS: dict[str, frozenset[str]] = {
             "catalog.lance_rows",
             "catalog.lance_write",
             "catalog.storage",
+            "catalog.store_clock",
             "catalog.arrow_convert",
             "catalog.registry",
             "catalog.schema_protos",

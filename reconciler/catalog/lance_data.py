@@ -35,7 +35,7 @@ class Claim:
     born: str
     """When the process started, as its system counts it: a process id is used again."""
     until: float
-    """Seconds since 1970: renewed while the run is alive."""
+    """Seconds since 1970, by the clock of its machine: renewed while the run is alive."""
 
     def dumped(self) -> str:
         return json.dumps(asdict(self), sort_keys=True)

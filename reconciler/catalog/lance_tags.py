@@ -16,6 +16,8 @@ from reconciler.catalog.lance_data import CLAIM_KEY
 from reconciler.catalog.lance_dataset import Datasets
 from reconciler.catalog.lance_errors import translated
 from reconciler.catalog.lance_write import field_ids
+from reconciler.catalog.storage import open_storage
+from reconciler.catalog.store_clock import need_right_clock
 from reconciler.core.maintenance import expired_tags, is_our_tag
 
 MOST_TAGS = 50
@@ -71,9 +73,25 @@ def expire_tags(place: DataPlace, retention: int, plan: str) -> list[str]:
     with translated(f"expire tags of {place.uri}", write=False):
         if CLAIM_KEY in dataset.metadata:
             return []
-        due = expired_tags(our_tags(dataset), retention, time.time(), plan)
+        return _expire(dataset, place, expired_tags(our_tags(dataset), retention, time.time(), plan))
+
+
+def expire_known(place: DataPlace, names: Collection[str], retention: int, now: float) -> int | None:
+    """Deletes those tags that were found to be older than that, and counts them: one that was set again meanwhile is
+    young. None, and nothing is deleted, while a data step has the table in hand. Raises CatalogError."""
+    dataset = opened(place)
+    with translated(f"delete tags of {place.uri}", write=False):
+        if CLAIM_KEY in dataset.metadata:
+            return None
+        due = expired_tags(our_tags(dataset), retention, now)
+        return len(_expire(dataset, place, [name for name in due if name in names]))
+
+
+def _expire(dataset: Any, place: DataPlace, due: list[str]) -> list[str]:
+    if due:
+        need_right_clock(open_storage(place.uri, place.storage_options))
         delete_tags(dataset, due)
-        return due
+    return due
 
 
 def delete_tags(dataset: Any, names: Iterable[str]) -> None:

@@ -112,6 +112,10 @@ class Storage(Protocol):
     def delete(self, path: str) -> None:
         """Fine when it is not there."""
 
+    def time(self) -> float:
+        """Seconds since 1970, as the storage stamps a file that is written for this, and removed. Raises when the root
+        cannot be written."""
+
     def prune(self, path: str) -> None:
         """Removes the folder if it is empty; never fails."""
 

@@ -318,6 +318,16 @@ class LocalStorage:
             except FileNotFoundError:
                 return
 
+    def time(self) -> float:
+        where = self.uri(".reconciler-time")
+        may_write()
+        with translated(f"write {where}", write=True):
+            temporary = self._write_beside(where, b"")
+            try:
+                return os.stat(temporary).st_mtime
+            finally:
+                os.unlink(temporary)
+
     def prune(self, path: str) -> None:
         with suppress(OSError, CatalogError):
             may_write()

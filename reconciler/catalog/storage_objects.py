@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+import uuid
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -220,6 +221,18 @@ class ObjectStorage:
                 obstore.delete(self._store, path)
             except FileNotFoundError:
                 return
+
+    def time(self) -> float:
+        import obstore
+
+        path = f".reconciler-time-{uuid.uuid4().hex}"
+        may_write()
+        with translated(f"write {self.uri(path)}", write=True):
+            obstore.put(self._store, path, b"time")
+            try:
+                return float(obstore.head(self._store, path)["last_modified"].timestamp())
+            finally:
+                obstore.delete(self._store, path)
 
     def prune(self, path: str) -> None:
         """A bucket has no empty folders."""

@@ -5,7 +5,11 @@ refuse is two changes of one metadata key that start from the same version. So a
 one key; two that start together cannot both have it. Who finds a claim waits for it, and takes it over when its run is
 gone: by writing its own claim and then a fence, an empty Project, with which every commit of rows conflicts that was
 begun before. Only then are the records read. So whatever the old run does late is either seen or refused; no clock
-decides about rows, only about how long one waits.
+decides about rows.
+
+When is its run gone? The end that is written in a claim is by the clock of its machine, which may be wrong by any
+amount. So the waiter watches: a claim that stayed the same for as long as it lasts, by the waiter's own clock, is of a
+run that no longer renews it. Two short cuts: its process ran on this machine and is gone, or it gave up in this one.
 """
 
 from __future__ import annotations
@@ -48,16 +52,17 @@ from reconciler.model.state import APPLIED_BY_KEY
 LASTS = 180.0
 RENEWED = 60.0
 WAITS = 300.0
-"""Seconds for which a claim counts, after which it is renewed, and for which another run's is waited for."""
+"""Seconds for which a claim counts that nobody renews, after which it is renewed, and for which another run's is waited
+for."""
 POLL = 1.0
 ATTEMPTS = 20
 
 
 @dataclass(frozen=True)
 class Clock:
-    """For tests."""
+    """`now` only counts what has passed. For tests."""
 
-    now: Callable[[], float] = time.time
+    now: Callable[[], float] = time.monotonic
     sleep: Callable[[float], object] = time.sleep
     stopped: Callable[[], bool] = lambda: False
 
@@ -166,10 +171,12 @@ def committed(place: DataPlace, operation: Any, version: int, properties: Mappin
 
 
 @contextmanager
-def claimed(place: DataPlace, context: WriteContext, clock: Clock = REAL) -> Iterator[Held]:
+def claimed(
+    place: DataPlace, context: WriteContext, clock: Clock = REAL, watch: _Watch | None = None
+) -> Iterator[Held]:
     """The claim is given back together with the record of what landed; where that fails, the next run finds both. It
     stays when nobody knows whether the rows are in: whoever comes next takes it over. Raises CatalogError."""
-    held = _acquired(place, context, clock)
+    held = _acquired(place, context, clock, watch or _Watch(clock))
     renewal = _Renewal(held)
     renewal.start()
     try:
@@ -186,15 +193,20 @@ def claimed(place: DataPlace, context: WriteContext, clock: Clock = REAL) -> Ite
     _give_back(held)
 
 
-def settle(place: DataPlace, context: WriteContext) -> str | None:
+def settle(place: DataPlace, context: WriteContext, clock: Clock = REAL) -> str | None:
     """Ends what a run that is gone has left: what landed is noted, the claim is given back. The holder of a claim that
-    is still alive is the answer, and nothing is done then. Raises CatalogError."""
-    found = _found(opened(place))
+    is still alive is the answer, and nothing is done then. One whose end has passed by this machine's clock is watched
+    before that. Raises CatalogError."""
+    watch = _Watch(clock)
+    first = found = _found(opened(place))
+    while found is not None and not watch.is_gone(found):
+        if found != first or not _looks_over(found) or clock.stopped():
+            return found.holder
+        clock.sleep(POLL)
+        found = _found(opened(place))
     if found is None:
         return None
-    if not _gone(found, time.time()):
-        return found.holder
-    with claimed(place, context):
+    with claimed(place, context, clock, watch):
         return None
 
 
@@ -220,15 +232,30 @@ def renew_record(place: DataPlace) -> None:
 
 
 def is_left(text: str | None) -> bool:
-    """A claim whose run is gone. Not one that cannot be read: whose it is is not known."""
+    """A claim whose run seems to be gone: `settle` finds out. Not one that cannot be read: whose it is is not known."""
     try:
         found = load_claim(text)
     except ValueError:
         return False
-    return found is not None and _gone(found, time.time())
+    return found is not None and (_has_ended(found) or _looks_over(found))
 
 
-def _acquired(place: DataPlace, context: WriteContext, clock: Clock) -> Held:
+class _Watch:
+    """Claims as one waiter sees them."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._seen: Claim | None = None
+        self._since = 0.0
+
+    def is_gone(self, claim: Claim) -> bool:
+        """Its process is gone, or it has been the same for as long as a claim lasts."""
+        if claim != self._seen:
+            self._seen, self._since = claim, self._clock.now()
+        return _has_ended(claim) or self._clock.now() - self._since > LASTS
+
+
+def _acquired(place: DataPlace, context: WriteContext, clock: Clock, watch: _Watch) -> Held:
     run = uuid.uuid4().hex
     give_up = clock.now() + WAITS
     fence = False
@@ -237,7 +264,7 @@ def _acquired(place: DataPlace, context: WriteContext, clock: Clock) -> Held:
         found = _found(dataset)
         if found is not None and found.run == run:
             return _fenced(Held(place, found, dataset, context.applied_by), fence)
-        if found is not None and not _gone(found, clock.now()):
+        if found is not None and not watch.is_gone(found):
             if clock.stopped() or clock.now() >= give_up:
                 message = f"another run is filling {place.uri}: {found.holder}; apply again later"
                 raise CatalogError(Code.CONCURRENT_MODIFICATION, message)
@@ -245,7 +272,7 @@ def _acquired(place: DataPlace, context: WriteContext, clock: Clock) -> Held:
             continue
         fence = found is not None
         base = found.base if found is not None else int(dataset.version)
-        mine = _claim(run, context, base, clock.now())
+        mine = _claim(run, context, base, time.time())
         _written(place, dataset, {CLAIM_KEY: mine.dumped()}, mine)  # Read again: the answer may be lost.
 
 
@@ -265,12 +292,13 @@ _left: set[str] = set()
 """Runs of this process that gave up on an unknown outcome."""
 
 
-def _gone(claim: Claim, now: float) -> bool:
-    return (
-        claim.run in _left
-        or now > claim.until
-        or (claim.host == socket.gethostname() and _born(claim.pid) != claim.born)
-    )
+def _has_ended(claim: Claim) -> bool:
+    return claim.run in _left or (claim.host == socket.gethostname() and _born(claim.pid) != claim.born)
+
+
+def _looks_over(claim: Claim) -> bool:
+    """By this machine's clock, which may be as wrong as that of the machine that wrote the claim."""
+    return time.time() > claim.until
 
 
 def _born(pid: int) -> str:

@@ -17,6 +17,7 @@ from reconciler.catalog.lance_files import check_rows
 from reconciler.catalog.lance_remains import dataset_inside
 from reconciler.catalog.lance_write import carry_over_builds, record_builds
 from reconciler.catalog.storage import open_storage
+from reconciler.catalog.store_clock import need_right_clock
 from reconciler.core.diff_index import index_differences
 from reconciler.core.maintenance import decide, due_indexes, due_tags, due_versions, expired_tags, why_rebuild
 from reconciler.core.text import speed
@@ -81,7 +82,8 @@ def settled(subjects: Sequence[Subject], may_write: Asked) -> Iterator[Assessed 
     def one(subject: Subject) -> Assessed | str:
         try:
             with fenced(may_write):
-                claims.settle(subject.place, WriteContext())
+                stopped = claims.Clock(stopped=lambda: may_write() is not None)
+                claims.settle(subject.place, WriteContext(), stopped)
         except CatalogError as error:
             return error.message
         return _assessed(subject)
@@ -212,16 +214,14 @@ class Run:
         """Here, not in executors: a few small files."""
 
         def one(n: int) -> Result:
-            names = self.assessed[n].facts.expired
+            subject, names = self.subjects[n], self.assessed[n].facts.expired
+            assert subject.retention is not None
             try:
-                with fenced(self.may_write), translated(f"delete tags of {self.subjects[n].place.uri}", write=True):
-                    dataset = lance_tags.opened(self.subjects[n].place)
-                    if CLAIM_KEY in dataset.metadata:
-                        return Result("failed", CLAIMED)
-                    lance_tags.delete_tags(dataset, names)
+                with fenced(self.may_write):
+                    removed = lance_tags.expire_known(subject.place, names, subject.retention, subject.now)
             except CatalogError as error:
                 return Result("failed", error.message)
-            return Result("done", "", {"removed": len(names)})
+            return Result("failed", CLAIMED) if removed is None else Result("done", "", {"removed": removed})
 
         with ThreadPoolExecutor(THREADS, thread_name_prefix="tags") as pool:
             for n, result in zip(chosen, pool.map(one, chosen), strict=True):
@@ -287,6 +287,15 @@ class Run:
             self._renew_record(n)  # What cannot be noted now is still known from the history.
         return done
 
+    def _before_cleanup(self, n: int) -> str | None:
+        """Why nothing may be removed."""
+        try:
+            with fenced(self.may_write):
+                need_right_clock(open_storage(self.subjects[n].place.uri, self.subjects[n].place.storage_options))
+        except CatalogError as error:
+            return error.message
+        return self._renew_record(n)
+
     def _renew_record(self, n: int) -> str | None:
         """Why it could not be done."""
         try:
@@ -333,7 +342,7 @@ class Run:
     def _cleanup(self, chosen: Sequence[int]) -> None:
         units = []
         with ThreadPoolExecutor(THREADS, thread_name_prefix="note") as pool:
-            problems = dict(zip(chosen, pool.map(self._renew_record, chosen), strict=True))
+            problems = dict(zip(chosen, pool.map(self._before_cleanup, chosen), strict=True))
         for n in chosen:
             if (problem := problems[n]) is not None:  # The history would go that tells whose the rows are.
                 self.results[n][CLEANUP] = Result("failed", problem)

@@ -154,7 +154,8 @@ def _again(work: Callable[[], Any]) -> None:
 
 def clean(unit: Unit) -> Iterator[Any]:
     """Removes exactly the versions `unit["versions"]`, except those that were tagged meanwhile, and files of no version
-    that are seven days old; before, the tags `unit["tags"]` where they still hold one of these versions."""
+    that are seven days old; before, the tags `unit["tags"]` where they still hold one of these versions. Lance reads
+    the tags once, and then removes: of one that is made after that, the version may go. It is told."""
 
     def run() -> dict[str, Any]:
         dataset = _unclaimed(unit)
@@ -165,12 +166,21 @@ def clean(unit: Unit) -> Iterator[Any]:
         gone = dataset.cleanup_old_versions(
             versions=unit["versions"], error_if_tagged_old_versions=False, delete_unverified=False
         )
-        left = len(open_latest(unit).version_refs())
-        after = {"versions": left, "removed": gone.old_versions, "bytes_removed": gone.bytes_removed}
+        latest = open_latest(unit)
+        left = {int(ref["version"]) for ref in latest.version_refs()}
+        after = {"versions": len(left), "removed": gone.old_versions, "bytes_removed": gone.bytes_removed}
+        if late := _without_version(latest, {*unit["versions"]} - left):
+            told = f"tags were set while their versions were being removed, and lead to nothing: {', '.join(late)}"
+            return {"error": told, "after": after}
         failed = getattr(gone, "failed_deletes", 0)
         return {"after": after} if not failed else {"error": f"{failed} files could not be removed", "after": after}
 
     yield _answer(unit, run)
+
+
+def _without_version(dataset: Any, removed: set[int]) -> list[str]:
+    tags = dataset.tags.list().items()
+    return sorted(name for name, tag in tags if tag["version"] in removed and not tag["branch"])
 
 
 def _unclaimed(unit: Unit) -> Any:

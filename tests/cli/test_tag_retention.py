@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import lance
@@ -13,6 +15,7 @@ import pyarrow as pa
 import pytest
 from cli_runs import check_schema, reconciler, table, write
 
+from reconciler.catalog import lance_tags, store_clock
 from reconciler.catalog.base import DataPlace
 from reconciler.catalog.lance_tags import expire_tags
 from reconciler.model.maintenance import tag_retention
@@ -129,6 +132,18 @@ def test_a_table_that_a_data_step_holds_keeps_all(lake: Path) -> None:
     at(lake).update_metadata({"reconciler.data.claim": "{}"})
     assert expire_tags(DataPlace(str(lake / "lake" / "t.lance")), 1, "") == []
     assert tags(lake) == {OLD, YOUNG, *THEIRS}
+
+
+def test_a_clock_that_is_ahead_deletes_no_young_tag(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would be two days too early: the disk stamps what is written now with another time. The run goes on."""
+    ahead = SimpleNamespace(time=lambda: time.time() + 2 * 86400)
+    monkeypatch.setattr(lance_tags, "time", ahead)
+    monkeypatch.setattr(store_clock, "time", ahead)
+    changed(lake)
+    done = reconciler(lake, "apply", "m.yaml", "--yes")
+    assert done.code == 0
+    assert tags(lake) == {OLD, YOUNG, *THEIRS}
+    assert "the clock of this machine is 2d ahead" in done.out + done.err or "1d 23h ahead" in done.out + done.err
 
 
 def test_automatic_cleanup_works_again(lake: Path) -> None:

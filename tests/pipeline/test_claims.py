@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import timedelta
@@ -24,7 +25,7 @@ from reconciler.catalog.lance_data import CLAIM_KEY, LOST, RECORD_KEY, load_clai
 from reconciler.catalog.lance_rows import row_state
 from reconciler.model.data import DataRecord
 from reconciler.model.errors import CatalogError, Code
-from reconciler.pipeline import claims
+from reconciler.pipeline import claims, row_commit
 from reconciler.pipeline.claims import Clock, Held, claimed
 
 SCHEMA = pa.schema([("id", pa.int64())])
@@ -191,34 +192,112 @@ def test_a_live_claim_is_waited_for(place: DataPlace) -> None:
     assert len(waited) == 2
 
 
-def test_the_claim_of_another_machine_counts_until_it_ends(place: DataPlace) -> None:
-    """No process of this machine says anything about one of another, whatever its number."""
+HOURS = 5 * 3600.0
+
+
+class Watching:
+    """A clock that goes on as one waits; what happens to the claim meanwhile is told by a function."""
+
+    def __init__(self, meanwhile: Callable[[float], object] = lambda passed: None) -> None:
+        self.passed = 0.0
+        self._meanwhile = meanwhile
+
+    def sleep(self, seconds: float) -> None:
+        self.passed += max(seconds, 10.0)  # Fewer rounds.
+        self._meanwhile(self.passed)
+
+    def clock(self) -> Clock:
+        return Clock(now=lambda: self.passed, sleep=self.sleep)
+
+
+def elsewhere(place: DataPlace, skew: float, passed: float = 0.0) -> str:
+    """The claim as a run on another machine writes it, whose clock is wrong by so much."""
+    claim = load_claim(now(place).metadata[CLAIM_KEY])
+    assert claim is not None
+    until = time.time() + passed + skew + claims.LASTS
+    text = replace(claim, host="elsewhere", born="another", run="another", until=until).dumped()
+    now(place).update_metadata({CLAIM_KEY: text})
+    return text
+
+
+@pytest.fixture(params=[-HOURS, 0.0, HOURS], ids=["behind", "right", "ahead"])
+def skew(request: pytest.FixtureRequest) -> float:
+    return float(request.param)
+
+
+def test_the_claim_of_a_run_elsewhere_that_is_gone_is_taken_over(place: DataPlace, skew: float) -> None:
+    """No process of this machine says anything about one of another. Its clock does not count, nor does ours: what
+    counts is how long nothing has been heard of it."""
     with killed(), claimed(place, CONTEXT):
-        claim = load_claim(now(place).metadata[CLAIM_KEY])
-        assert claim is not None
-        elsewhere = replace(claim, host="elsewhere", born="another", run="another")
-        now(place).update_metadata({CLAIM_KEY: elsewhere.dumped()})
-    assert not claims.is_left(elsewhere.dumped())
-    assert "elsewhere" in (claims.settle(place, CONTEXT) or "")
-    with pytest.raises(CatalogError, match="elsewhere"), claimed(place, CONTEXT, Clock(stopped=lambda: True)):
-        pass
-    with claimed(place, CONTEXT, Clock(now=lambda: elsewhere.until + 1, stopped=lambda: True)) as second:
+        elsewhere(place, skew)
+    watching = Watching()
+    with claimed(place, CONTEXT, watching.clock()) as second:
         append(second)
+    assert claims.LASTS < watching.passed < claims.WAITS
     assert now(place).count_rows() == 3
 
 
-def test_it_is_not_waited_for_without_end(place: DataPlace) -> None:
-    later = iter(range(0, 10**6, 100))
-    with claimed(place, CONTEXT):
-        pid = os.getpid()
-        with (
-            pytest.raises(CatalogError, match=rf"another run is filling .*process {pid}"),
-            claimed(place, CONTEXT, Clock(now=lambda: next(later), sleep=lambda _: None)),
-        ):
-            pass
+def test_the_claim_of_a_run_elsewhere_that_lives_is_never_taken_over(place: DataPlace, skew: float) -> None:
+    with killed(), claimed(place, CONTEXT):
+        elsewhere(place, skew)
+    watching = Watching(lambda passed: elsewhere(place, skew, passed) if passed % claims.RENEWED == 0 else None)
+    told = pytest.raises(CatalogError, match=r"another run is filling .*elsewhere")
+    with told, claimed(place, CONTEXT, watching.clock()):
+        pass
+    claim = load_claim(now(place).metadata[CLAIM_KEY])
+    assert claim is not None
+    assert claim.host == "elsewhere"
+
+
+def test_what_a_run_elsewhere_left_is_settled_when_it_is_gone(place: DataPlace, skew: float) -> None:
+    """Maintenance does not wait for a run that says it is at work; one whose time seems to be over is watched."""
+    with killed(), claimed(place, CONTEXT):
+        text = elsewhere(place, skew)
+    assert claims.is_left(text) == (skew < 0)
+    renewing = Watching(lambda passed: elsewhere(place, skew, passed))
+    assert "elsewhere" in (claims.settle(place, CONTEXT, renewing.clock()) or ""), "it is alive"
+    assert CLAIM_KEY in now(place).metadata
+    silent = Watching()
+    left = claims.settle(place, CONTEXT, silent.clock())
+    if skew < 0:
+        assert left is None
+        assert silent.passed > claims.LASTS
+        assert CLAIM_KEY not in now(place).metadata
+    else:
+        assert "elsewhere" in (left or "")
+        assert silent.passed == 0
+
+
+@pytest.mark.parametrize("how", [row_commit.adding, row_commit.replacing], ids=["adding", "replacing"])
+@pytest.mark.parametrize("start", ["filled", "empty"])
+def test_a_run_that_slept_does_not_commit_after_another_took_over(place: DataPlace, start: str, how: Any) -> None:
+    """Its claim ended while it lived: a machine that was suspended renews nothing."""
+    if start == "filled":
+        lance.write_dataset(pa.table({"id": [7]}), place.uri, mode="append")
+    with killed():
+        sleeping = claimed(place, CONTEXT)
+        held = sleeping.__enter__()
+        operation = how(held.dataset, files(place))
+        claim = load_claim(now(place).metadata[CLAIM_KEY])
+        assert claim is not None
+        now(place).update_metadata({CLAIM_KEY: replace(claim, host="elsewhere").dumped()})
+        with claimed(place, WriteContext("sha256:other", "s1"), Watching().clock()) as second:
+            second.commit(how(second.dataset, files(place)), RECORD)
+        with pytest.raises(CatalogError) as refused:
+            held.commit(operation, RECORD)
+        assert refused.value.code == Code.CONCURRENT_MODIFICATION
+        with pytest.raises(CatalogError, match="another run took over"):
+            held.pin_again()
+        sleeping.__exit__(None, None, None)
+    kept = 1 if start == "filled" and how is row_commit.adding else 0
+    assert now(place).count_rows() == 3 + kept
+
+
+def test_it_is_not_waited_for_when_the_run_is_to_stop(place: DataPlace) -> None:
     with claimed(place, CONTEXT):
         stopping = Clock(stopped=lambda: True)
-        with pytest.raises(CatalogError, match="another run"), claimed(place, CONTEXT, stopping):
+        told = pytest.raises(CatalogError, match=rf"another run is filling .*process {os.getpid()}")
+        with told, claimed(place, CONTEXT, stopping):
             pass
 
 
