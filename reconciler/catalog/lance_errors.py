@@ -104,10 +104,8 @@ def to_catalog_error(error: BaseException, doing: str, *, write: bool) -> Catalo
         return CatalogError(code, f"cannot {doing}: {why}")
     text = clean(str(error))
     lowered = text.lower()
-    number = _OS_ERROR.search(lowered)
-    if number and int(number.group(1)) in _ERRNO:
-        code, why = _ERRNO[int(number.group(1))]
-        return CatalogError(code, f"cannot {doing}: {why} ({text})")  # The text may name the one file.
+    if (known := system_error(text, doing)) is not None:
+        return known
     if "nosuchbucket" in lowered.replace(" ", "") or "bucket does not exist" in lowered:
         return CatalogError(
             Code.INVALID_INPUT, f"cannot {doing}: the bucket does not exist; create it or correct spec.path"
@@ -118,6 +116,15 @@ def to_catalog_error(error: BaseException, doing: str, *, write: bool) -> Catalo
     code = Code.CONCURRENT_MODIFICATION if is_conflict(error) else _code(lowered)
     unknown = write and code in _UNKNOWN_AFTER_WRITE
     return CatalogError(code, f"cannot {doing}: {text or type(error).__name__}", unknown_outcome=unknown)
+
+
+def system_error(text: str, doing: str) -> CatalogError | None:
+    """For a text that tells of a system call which failed for a reason that we have words for, such as a full disk."""
+    number = _OS_ERROR.search(text.lower())
+    if number is None or int(number.group(1)) not in _ERRNO:
+        return None
+    code, why = _ERRNO[int(number.group(1))]
+    return CatalogError(code, f"cannot {doing}: {why} ({clean(text)})")  # The text may name the one file.
 
 
 def _code(lowered: str) -> Code:

@@ -187,10 +187,10 @@ def claimed(
             _left.add(held.claim.run)  # The commit may yet land: only a fence ends that.
             raise
         with contextlib.suppress(CatalogError):  # What went wrong first is what has to be told.
-            _give_back(held)
+            _ended(held)
         raise
     renewal.stop()
-    _give_back(held)
+    _ended(held)
 
 
 def settle(place: DataPlace, context: WriteContext, clock: Clock = REAL) -> str | None:
@@ -289,7 +289,7 @@ def _found(dataset: Any) -> Claim | None:
 
 
 _left: set[str] = set()
-"""Runs of this process that gave up on an unknown outcome."""
+"""Runs of this process that are over, and whose claims stayed: an outcome was unknown, or they could not be removed."""
 
 
 def _has_ended(claim: Claim) -> bool:
@@ -351,6 +351,14 @@ def _fenced(held: Held, needed: bool) -> Held:
             if error.code != Code.CONCURRENT_MODIFICATION:
                 raise
     raise CatalogError(Code.CONCURRENT_MODIFICATION, f"{held.place.uri} is being written to all the time: apply again")
+
+
+def _ended(held: Held) -> None:
+    try:
+        _give_back(held)
+    except CatalogError:  # A full disk, say. This process lives on, and will not commit for that claim any more.
+        _left.add(held.claim.run)
+        raise
 
 
 def _give_back(held: Held) -> None:

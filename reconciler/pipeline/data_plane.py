@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reconciler.catalog.base import Catalog, DataPlace, WriteContext, Written
+from reconciler.catalog.lance_errors import clean, system_error
 from reconciler.model.change import BackfillColumns, DataChange, MaterializeTable, MigrateTable, RewriteColumns
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.state import OWNER_KEY, DatasetState, TableState
@@ -127,4 +128,6 @@ def _told(error: SparkError) -> CatalogError:
     for kind in ("file_reader.FileError: ", "conform.ValueProblem: "):
         if kind in text:
             return CatalogError(Code.INVALID_INPUT, f"the source does not fit the table: {text.partition(kind)[2]}")
-    return CatalogError(Code.INTERNAL, text, gave_up=isinstance(error, GaveUp))
+    if isinstance(error, GaveUp):
+        return CatalogError(Code.INTERNAL, text, gave_up=True)
+    return system_error(text, "read or write the files of the rows") or CatalogError(Code.INTERNAL, clean(text))

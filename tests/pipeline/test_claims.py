@@ -293,6 +293,22 @@ def test_a_run_that_slept_does_not_commit_after_another_took_over(place: DataPla
     assert now(place).count_rows() == 3 + kept
 
 
+def test_a_claim_that_cannot_be_given_back_is_not_waited_for(place: DataPlace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step that failed because the disk was full has no room for that either, and its process lives on."""
+
+    def full(held: Held) -> None:
+        raise CatalogError(Code.INTERNAL, "the disk is full")
+
+    with monkeypatch.context() as patch, pytest.raises(ZeroDivisionError):
+        patch.setattr(claims, "_give_back", full)
+        with claimed(place, CONTEXT):
+            raise ZeroDivisionError
+    assert CLAIM_KEY in now(place).metadata
+    with claimed(place, CONTEXT, Clock(stopped=lambda: True)) as held:
+        append(held)
+    assert now(place).count_rows() == 3
+
+
 def test_it_is_not_waited_for_when_the_run_is_to_stop(place: DataPlace) -> None:
     with claimed(place, CONTEXT):
         stopping = Clock(stopped=lambda: True)
