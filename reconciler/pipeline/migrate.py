@@ -32,7 +32,7 @@ from reconciler.core.fingerprint import fingerprint
 from reconciler.core.migrated import as_copied, as_marked
 from reconciler.core.text import speed
 from reconciler.model.change import MigrateTable
-from reconciler.model.data import DataRecord, migrated_from
+from reconciler.model.data import DataRecord, RowState, migrated_from
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import dotted
 from reconciler.model.observed import Detached
@@ -50,6 +50,7 @@ from reconciler.pipeline.manifest_file import (
     with_number,
 )
 from reconciler.pipeline.origin import source_place
+from reconciler.pipeline.session import SparkError
 from reconciler.pipeline.verify import Reading, Source, read_tables
 
 ATTEMPTS = 5
@@ -72,10 +73,15 @@ def _show(running: Running, change: MigrateTable, place: DataPlace, folder: Stor
     origin = source_place(catalog, change.from_catalog, change.from_ident, running.hide)
     dataset, begun = _pinned(change, origin, folder)
     source = open_storage(origin.uri, origin.storage_options)
-    name, manifest = _manifest(source, begun.version)
-    _copy(running, _files(source, dataset, manifest), origin, place, begun.doubted)
-    if change.checksum:
-        _compare(running, Source(origin, begun.version, ()), place, folder, manifest, begun)
+    try:
+        name, manifest = _manifest(source, begun.version)
+        _copy(running, _files(source, dataset, manifest), origin, place, begun.doubted)
+        if change.checksum:
+            _compare(running, Source(origin, begun.version, ()), place, folder, manifest, begun)
+    except (CatalogError, SparkError) as error:
+        if _is_gone(origin, begun.version):
+            raise _removed(change, begun.version) from error
+        raise
     running.need_time()
     if not has_versions(folder):  # Another run may have come to its end, with an earlier version.
         folder.replace(COPYING, replace(begun, shown=shown_as(name, manifest)).dumped())
@@ -113,6 +119,23 @@ def _still_there(change: MigrateTable, origin: DataPlace, begun: Copying) -> Any
     except CatalogError:
         return None
     return dataset
+
+
+def _is_gone(origin: DataPlace, version: int) -> bool:
+    try:
+        opened(origin, version)
+    except CatalogError as error:
+        return error.code == Code.TABLE_NOT_FOUND
+    return False
+
+
+def _removed(change: MigrateTable, version: int) -> CatalogError:
+    return CatalogError(
+        Code.CONCURRENT_MODIFICATION,
+        f"version {version} of {change.from_catalog} {dotted(change.from_ident)} was removed while it was copied: old "
+        "versions were cleaned up there. The table does not show the copy. Apply again: it copies the newest version; "
+        "a tag on that one keeps it meanwhile",
+    )
 
 
 def _need_as_planned(change: MigrateTable, origin: DataPlace, dataset: Any) -> None:
@@ -252,14 +275,24 @@ def _mark(change: MigrateTable, place: DataPlace, folder: Storage, context: Writ
             raise CatalogError(
                 Code.TABLE_ALREADY_EXISTS, f"there is a dataset at {place.uri} already; it is left as it is"
             )
-        _commit(place, dataset, _notes(change, dataset), context)
+        _commit(place, dataset, _notes(change, dataset, _shown_rows(place, begun.version)), context)
     raise CatalogError(Code.CONCURRENT_MODIFICATION, f"{place.uri} is being written to all the time: apply again")
 
 
-def _notes(change: MigrateTable, dataset: Any) -> dict[str, str | None]:
+def _shown_rows(place: DataPlace, version: int) -> RowState | None:
+    """Of the version that was copied: others may have added rows since it is shown. None when it is not there."""
+    try:
+        return row_state(opened(place, version))
+    except CatalogError as error:
+        if error.code != Code.TABLE_NOT_FOUND:
+            raise
+        return None
+
+
+def _notes(change: MigrateTable, dataset: Any, rows: RowState | None) -> dict[str, str | None]:
     record = as_marked(change).data
     assert isinstance(record, DataRecord)
-    record = replace(record, rows=row_state(dataset))
+    record = replace(record, rows=rows)
     notes: dict[str, str | None] = {RECORD_KEY: dump_record(record), OWNER_KEY: change.owner}
     if change.applied or APPLIED_KEY in dataset.metadata:
         notes[APPLIED_KEY] = dump_keys(change.applied)

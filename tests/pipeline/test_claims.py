@@ -299,10 +299,10 @@ def test_a_claim_that_cannot_be_given_back_is_not_waited_for(place: DataPlace, m
     def full(held: Held) -> None:
         raise CatalogError(Code.INTERNAL, "the disk is full")
 
-    with monkeypatch.context() as patch, pytest.raises(ZeroDivisionError):
-        patch.setattr(claims, "_give_back", full)
-        with claimed(place, CONTEXT):
-            raise ZeroDivisionError
+    monkeypatch.setattr(claims, "_give_back", full)
+    with pytest.raises(ZeroDivisionError), claimed(place, CONTEXT):
+        raise ZeroDivisionError
+    monkeypatch.undo()
     assert CLAIM_KEY in now(place).metadata
     with claimed(place, CONTEXT, Clock(stopped=lambda: True)) as held:
         append(held)

@@ -15,6 +15,7 @@ from contract.backends import BACKENDS
 from pipeline import in_process
 from pipeline.migrate_lake import ROWS, Move, beside, errors, files, local, row, statuses
 
+from reconciler.catalog.lance_data import record_of
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.observed import Present, Scope
 from reconciler.model.plan import Plan
@@ -219,6 +220,119 @@ def test_a_lost_version_is_not_waited_for(move: Move) -> None:
     assert errors(move.apply()) == []
     assert move.dataset("new", move.new).count_rows() == 2 * (ROWS - 1)
     assert move.plan().steps == ()
+
+
+def writes(source: Any) -> None:
+    source.insert(source.to_table())
+    source.delete("id < 3")
+
+
+def compacts(source: Any) -> None:
+    source.optimize.compact_files()
+    source.optimize.optimize_indices()
+
+
+def overwrites(source: Any) -> None:
+    lance.write_dataset(pa.table({"other": [1]}), source.uri, mode="overwrite")
+
+
+def cleans_up(source: Any) -> None:
+    """Of what is copied the tag keeps the version."""
+    source.insert(source.to_table())
+    source.cleanup_old_versions(timedelta(0), error_if_tagged_old_versions=False)
+
+
+def untags_and_cleans_up(source: Any) -> None:
+    source.tags.delete("kept-there")
+    compacts(source)
+    source = lance.dataset(source.uri)
+    source.cleanup_old_versions(timedelta(0))
+
+
+def at_file(monkeypatch: pytest.MonkeyPatch, number: int, act: Callable[[], object]) -> None:
+    """Right before that file is copied."""
+    real, seen = copy_task.copy, [0]
+
+    def copy(unit: Any) -> Any:
+        seen[0] += 1
+        if seen[0] == number:
+            act()
+        return real(unit)
+
+    monkeypatch.setattr(copy_task, "copy", copy)
+
+
+def before_the_look(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
+    real = migrate._compare
+
+    def compare(*arguments: Any) -> None:
+        act()
+        real(*arguments)
+
+    monkeypatch.setattr(migrate, "_compare", compare)
+
+
+@pytest.mark.parametrize("when", ["copy", "look"])
+@pytest.mark.parametrize("change", [writes, compacts, overwrites, cleans_up])
+def test_the_source_goes_on_while_it_is_copied(
+    move: Move, monkeypatch: pytest.MonkeyPatch, change: Callable[[Any], None], when: str
+) -> None:
+    """What arrives are the rows of one version: the one that was the newest when the copy began."""
+
+    def act() -> None:
+        change(move.dataset("old", move.old))
+
+    at_file(monkeypatch, 2, act) if when == "copy" else before_the_look(monkeypatch, act)
+    assert errors(move.apply()) == []
+    move.moved()
+
+
+@pytest.mark.parametrize("when", ["list", "copy", "look"])
+def test_a_version_that_is_removed_while_it_is_copied(move: Move, monkeypatch: pytest.MonkeyPatch, when: str) -> None:
+    plan = move.plan()
+
+    def act() -> None:
+        untags_and_cleans_up(move.dataset("old", move.old))
+
+    with monkeypatch.context() as patch:
+        if when == "list":
+            real = migrate._manifest
+
+            def manifest(*arguments: Any) -> Any:
+                act()
+                return real(*arguments)
+
+            patch.setattr(migrate, "_manifest", manifest)
+        elif when == "copy":
+            at_file(patch, 2, act)
+        else:
+            before_the_look(patch, act)
+        report = move.apply(plan)
+    (message,) = errors(report)
+    assert "was removed while it was copied: old versions were cleaned up there" in message
+    assert statuses(report)["migrate_table"] == "failed"
+    assert list(target(move).glob("_versions/*.manifest")) == [], "the table does not show anything"
+    assert errors(move.apply()) == []
+    move.moved()
+
+
+def test_rows_that_others_add_before_the_marks_are_not_part_of_the_copy(
+    move: Move, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = migrate._mark
+
+    def mark(*arguments: Any) -> Any:
+        live = lance.dataset(str(target(move)))
+        live.insert(live.to_table().slice(0, 1))
+        return real(*arguments)
+
+    monkeypatch.setattr(migrate, "_mark", mark)
+    assert errors(move.apply()) == []
+    live = move.dataset("new", move.new)
+    record = record_of(live, live.metadata)
+    assert record is not None
+    assert record.external is not None
+    assert "added 1 row" in record.external.reason
 
 
 def claim(source: Any) -> None:
