@@ -56,6 +56,8 @@ WAITS = 300.0
 for."""
 POLL = 1.0
 ATTEMPTS = 20
+UNANSWERED = 3
+"""Writes of a claim without an answer, each of which the store's own client has repeated."""
 
 
 @dataclass(frozen=True)
@@ -258,7 +260,7 @@ class _Watch:
 def _acquired(place: DataPlace, context: WriteContext, clock: Clock, watch: _Watch) -> Held:
     run = uuid.uuid4().hex
     give_up = clock.now() + WAITS
-    fence = False
+    fence, unanswered = False, 0
     while True:
         dataset = opened(place)
         found = _found(dataset)
@@ -273,7 +275,15 @@ def _acquired(place: DataPlace, context: WriteContext, clock: Clock, watch: _Wat
         fence = found is not None
         base = found.base if found is not None else int(dataset.version)
         mine = _claim(run, context, base, time.time())
-        _written(place, dataset, {CLAIM_KEY: mine.dumped()}, mine)  # Read again: the answer may be lost.
+        try:
+            _written(place, dataset, {CLAIM_KEY: mine.dumped()}, mine)
+        except CatalogError as error:  # Read again: only the answer may be lost.
+            unanswered += 1
+            if not error.unknown_outcome:
+                raise
+            if unanswered >= UNANSWERED or clock.stopped():
+                _left.add(run)  # It may be there.
+                raise CatalogError(error.code, error.message) from error
 
 
 def _claim(run: str, context: WriteContext, base: int, now: float) -> Claim:
@@ -320,7 +330,7 @@ def _born(pid: int) -> str:
 
 
 def _written(place: DataPlace, dataset: Any, notes: Mapping[str, str | None], claim: Claim) -> Any:
-    """The dataset afterwards, or None when somebody else was faster."""
+    """The dataset afterwards, or None when somebody else was faster. Raises CatalogError."""
     from lance import LanceOperation
 
     operation = LanceOperation.UpdateConfig(table_metadata_updates=LanceOperation.UpdateMap(dict(notes)))
@@ -329,7 +339,7 @@ def _written(place: DataPlace, dataset: Any, notes: Mapping[str, str | None], cl
         with translated(f"claim the rows of {place.uri}", write=True):
             return committed(place, operation, dataset.version, names)
     except CatalogError as error:
-        if error.code == Code.CONCURRENT_MODIFICATION or is_conflict(error) or error.unknown_outcome:
+        if error.code == Code.CONCURRENT_MODIFICATION or is_conflict(error):
             return None
         raise
 
@@ -363,6 +373,7 @@ def _ended(held: Held) -> None:
 
 def _give_back(held: Held) -> None:
     """And what landed is noted where it does not depend on old transactions any more."""
+    unanswered = 0
     for _ in range(ATTEMPTS):
         latest = opened(held.place)
         found = load_claim(latest.metadata.get(CLAIM_KEY))
@@ -376,8 +387,16 @@ def _give_back(held: Held) -> None:
             notes[RECORD_KEY] = dump_record(described(latest, record))
         if held.applied_by and held._landed() is not None:
             notes[APPLIED_BY_KEY] = held.applied_by
-        if _written(held.place, latest, notes, held.claim) is not None:
-            return
+        try:
+            if _written(held.place, latest, notes, held.claim) is not None:
+                return
+        except CatalogError as error:
+            unanswered += 1
+            if not error.unknown_outcome:
+                raise
+            if unanswered >= UNANSWERED:
+                break
+    _left.add(held.claim.run)
 
 
 class _Renewal:

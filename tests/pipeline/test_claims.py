@@ -309,6 +309,22 @@ def test_a_claim_that_cannot_be_given_back_is_not_waited_for(place: DataPlace, m
     assert now(place).count_rows() == 3
 
 
+def test_a_store_that_confirms_no_claim_is_given_up(place: DataPlace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was tried without end."""
+    tried = [0]
+
+    def slow(*_: Any) -> None:
+        tried[0] += 1
+        assert tried[0] < 100
+        raise CatalogError(Code.THROTTLING, "slow down", unknown_outcome=True)
+
+    monkeypatch.setattr(claims, "committed", slow)
+    with pytest.raises(CatalogError, match="slow down") as told, claimed(place, CONTEXT):
+        pass
+    assert not told.value.unknown_outcome, "no row was touched"
+    assert tried == [claims.UNANSWERED]
+
+
 def test_it_is_not_waited_for_when_the_run_is_to_stop(place: DataPlace) -> None:
     with claimed(place, CONTEXT):
         stopping = Clock(stopped=lambda: True)

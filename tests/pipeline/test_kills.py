@@ -9,8 +9,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -22,8 +22,8 @@ import pytest
 from cli.cli_runs import REPO, catalog, command, environment, reconciler, table, write
 from pipeline.data_run import AFTER, BEFORE, WORKER
 from pipeline.in_process import InProcess
-from servers.process import is_there
-from servers.spark import SMALL, java_of, need_java
+from servers.process import is_there, processes
+from servers.spark import SMALL, connect_server, java_of, need_java, standalone
 
 from reconciler.catalog.lance_data import CLAIM_KEY
 from reconciler.pipeline import data_plane
@@ -31,6 +31,7 @@ from reconciler.pipeline import data_plane
 pytestmark = pytest.mark.slow
 SCRIPT = Path(__file__).with_name("data_run.py")
 ROWS = 40
+LOCAL = ["--master", "local[2,4]", *(word for key, value in SMALL.items() for word in ("--conf", f"{key}={value}"))]
 SECONDS = 120
 
 
@@ -45,10 +46,9 @@ def lake(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def start(lake: Path, place: str, *more: str) -> subprocess.Popen[str]:
+def start(lake: Path, place: str, *more: str, spark: Sequence[str] = LOCAL) -> subprocess.Popen[str]:
     path = os.pathsep.join([str(REPO), str(REPO / "tests")])
-    arguments = [sys.executable, str(SCRIPT), place, "mark", "apply", "m.yaml", "--yes", "--master", "local[2,4]"]
-    arguments += [word for key, value in SMALL.items() for word in ("--conf", f"{key}={value}")]
+    arguments = [sys.executable, str(SCRIPT), place, "mark", "apply", "m.yaml", "--yes", *spark]
     return subprocess.Popen(
         [*arguments, *more],
         cwd=lake,
@@ -154,6 +154,47 @@ def test_a_signal_ends_a_step_that_has_not_committed(lake: Path) -> None:
     assert "nothing of this step was committed" in report["steps"][-1]["error"]["message"]
     assert ids(lake) == []
     need_gone(java)
+    again(lake)
+
+
+@contextmanager
+def elsewhere(lake: Path, kind: str) -> Iterator[list[str]]:
+    """The words that lead to executors which are no children of the driver."""
+    folder = lake / "spark"
+    folder.mkdir()
+    if kind == "connect":
+        with connect_server(folder) as remote:
+            yield ["--remote", remote]
+        return
+    with standalone(folder) as cluster:
+        yield ["--master", cluster.master, *(w for k, v in cluster.conf.items() for w in ("--conf", f"{k}={v}"))]
+
+
+def executor_of(worker: int) -> int:
+    """The JVM above a Python worker."""
+    above = {pid: (parent, name) for pid, parent, name in processes()}
+    pid = worker
+    while above[pid][1] != b"java":
+        pid = above[pid][0]
+    return pid
+
+
+@pytest.mark.parametrize("kind", ["connect", "standalone"])
+def test_kills_on_another_spark(lake: Path, kind: str) -> None:
+    """The driver is killed while a worker writes: it goes on writing files that no commit names. Then the next run
+    loses a worker (through Spark Connect), or a whole executor with its JVM (on a cluster), and ends well."""
+    with elsewhere(lake, kind) as spark:
+        running = start(lake, WORKER, spark=spark)
+        until(lambda: marked(lake), running)
+        running.kill()
+        running.communicate(timeout=SECONDS)
+        assert ids(lake) == []
+        (lake / "mark").unlink()
+        running = start(lake, WORKER, spark=spark)
+        worker = until(lambda: marked(lake), running)
+        os.kill(worker if kind == "connect" else executor_of(worker), signal.SIGKILL)
+        out, err = running.communicate(timeout=SECONDS)
+        assert running.returncode == 0, out + err
     again(lake)
 
 
