@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
 import json
+import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import lance
@@ -102,6 +105,28 @@ def test_warnings_and_waived_findings_are_told(tmp_path: Path, rule: str) -> Non
     assert (planned.code, word in planned.out) == (0, True)
     applied = reconciler(tmp_path, "apply", "m.yaml", "--yes")
     assert (applied.code, word in applied.out) == (0, True)
+
+
+@pytest.mark.parametrize("hours", [-5, 0, 5])
+@pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "UTC", "Pacific/Niue"])
+def test_a_clock_that_is_hours_off_moves_a_waiver_by_a_day_at_most(
+    monkeypatch: pytest.MonkeyPatch, zone: str, hours: int
+) -> None:
+    """And the zone of the machine, up to a day away, by none."""
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    right = datetime.datetime(2026, 11, 19, 21, 0, tzinfo=datetime.UTC)
+
+    class Clock(datetime.datetime):
+        @classmethod
+        def now(cls, tz: datetime.tzinfo | None = None) -> Clock:
+            return cls.fromtimestamp((right + datetime.timedelta(hours=hours)).timestamp(), tz)
+
+    monkeypatch.setattr(app, "datetime", SimpleNamespace(datetime=Clock, UTC=datetime.UTC))
+    told = app.today()
+    monkeypatch.undo()
+    time.tzset()
+    assert told == ("2026-11-20" if hours > 3 else "2026-11-19")
 
 
 def test_a_waiver_that_expired_since_the_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
