@@ -48,7 +48,8 @@ def lake(tmp_path: Path) -> Path:
 
 def start(lake: Path, place: str, *more: str, spark: Sequence[str] = LOCAL) -> subprocess.Popen[str]:
     path = os.pathsep.join([str(REPO), str(REPO / "tests")])
-    arguments = [sys.executable, str(SCRIPT), place, "mark", "apply", "m.yaml", "--yes", *spark]
+    mark = str(lake / "mark")  # Executors may have another working directory.
+    arguments = [sys.executable, str(SCRIPT), place, mark, "apply", "m.yaml", "--yes", *spark]
     return subprocess.Popen(
         [*arguments, *more],
         cwd=lake,
@@ -181,19 +182,24 @@ def executor_of(worker: int) -> int:
 
 @pytest.mark.parametrize("kind", ["connect", "standalone"])
 def test_kills_on_another_spark(lake: Path, kind: str) -> None:
-    """The driver is killed while a worker writes: it goes on writing files that no commit names. Then the next run
-    loses a worker (through Spark Connect), or a whole executor with its JVM (on a cluster), and ends well."""
+    """Through Spark Connect the driver is killed while a worker writes, which goes on writing files that no commit
+    names; the next run loses a worker. On a cluster a run loses a whole executor with its JVM. Spark runs what was lost
+    again."""
     with elsewhere(lake, kind) as spark:
+        if kind == "connect":
+            running = start(lake, WORKER, spark=spark)
+            until(lambda: marked(lake), running)
+            running.kill()
+            running.communicate(timeout=SECONDS)
+            assert ids(lake) == []
+            (lake / "mark").unlink()
         running = start(lake, WORKER, spark=spark)
-        until(lambda: marked(lake), running)
-        running.kill()
-        running.communicate(timeout=SECONDS)
-        assert ids(lake) == []
-        (lake / "mark").unlink()
-        running = start(lake, WORKER, spark=spark)
-        worker = until(lambda: marked(lake), running)
-        os.kill(worker if kind == "connect" else executor_of(worker), signal.SIGKILL)
-        out, err = running.communicate(timeout=SECONDS)
+        try:
+            worker = until(lambda: marked(lake), running)
+            os.kill(worker if kind == "connect" else executor_of(worker), signal.SIGKILL)
+            out, err = running.communicate(timeout=SECONDS)
+        finally:
+            running.kill()
         assert running.returncode == 0, out + err
     again(lake)
 
