@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import time
 from collections.abc import Callable
 from datetime import UTC, timedelta
 from pathlib import Path
@@ -19,6 +18,7 @@ from lance.file import LanceFileWriter
 from lance.fragment import DataFile
 from pipeline.external_runs import killed
 from pipeline.filled_table import APPEND, ONCE, REPLACE, FilledTable, Make, filled, rows
+from pipeline.maintain_lake import later
 
 from reconciler.catalog import lance_rows
 from reconciler.catalog.lance_data import CLAIM_KEY, RECORD_KEY, load_record
@@ -554,7 +554,7 @@ def test_a_cleanup_of_ours_keeps_what_proves_the_rows(make: Make, monkeypatch: p
     t = make(APPEND, maintenance={"cleanup": {"olderThan": "1d"}})
     compacts(t)
     configures(t)
-    monkeypatch.setattr(time, "time", lambda now=time.time: now() + 7 * 86400)
+    later(monkeypatch, 7)
     done = t.run("pipeline", "maintain", "m.yaml", "--format", "json")
     monkeypatch.undo()
     assert done.json["tables"][0]["parts"][2]["outcome"] == "done", done.out
