@@ -118,6 +118,29 @@ class Rows(ExternalWriter, RuleBasedStateMachine):
             self._ended_well()
         self.remember()
 
+    @rule()
+    def applies_while_others_append(self) -> None:
+        """Right before the commit, after the last look at the rows."""
+        before, changed, start = self.content(), self.changed, self._fresh()
+        slipped: list[int] = []
+
+        def slip() -> None:
+            self.table.append(start)
+            slipped.append(start)
+
+        with around_the_commit(before=slip):
+            run = self.table.run("apply", "m.yaml", "--yes")
+        if slipped:
+            assert run.code != 0, run.out
+            theirs = [(n, f"theirs {n}") for n in range(start, start + EACH)]
+            assert self.content() == sorted([*before, *theirs]), "nothing of ours beside it, nothing of theirs lost"
+            self.remember("appends")
+            return
+        assert self.content() == before
+        if run.code == 0 and not changed:
+            self._ended_well()
+        self.remember()
+
     # -- always ------------------------------------------------------------------------------------------------------
 
     @invariant()
