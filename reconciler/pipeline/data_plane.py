@@ -125,6 +125,9 @@ class SparkDataPlane:
 def _told(error: SparkError) -> CatalogError:
     """What is wrong with the data, where a task had no other way to say it; anything else Spark has tried again."""
     text = str(error)
+    changed = "file_reader.FileChanged: "
+    if changed in text:
+        return CatalogError(Code.INVALID_TABLE_STATE, f"{text.partition(changed)[2]}; nothing was committed")
     for kind in ("file_reader.FileError: ", "conform.ValueProblem: "):
         if kind in text:
             return CatalogError(Code.INVALID_INPUT, f"the source does not fit the table: {text.partition(kind)[2]}")

@@ -12,9 +12,9 @@ import contextlib
 import io
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 
 import pyarrow as pa
@@ -33,12 +33,30 @@ KeyPath = tuple[str, ...]
 ANY_KEY = "\0any"
 """After a path: the object there has a key, whichever."""
 _CODECS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
+Ranges = Callable[[int, int], bytes]
+"""The bytes from a place on, so many."""
 Options = Mapping[str, Any]
 """The keys of the source: `delimiter`, `header`, `quote`, `nullValues` of csv."""
 
 
 class FileError(ValueError):
     """The file, the column and the value are in the message."""
+
+
+class FileChanged(FileError):
+    """The file is not the one that was listed: what was read of it may be of both."""
+
+
+class Listed(NamedTuple):
+    """A file as the listing saw it: reads are bound to that. Without a size nothing is known."""
+
+    size: int | None = None
+    stamp: str | None = None
+    """On a disk the time of the last change, of an object its etag."""
+    inode: int | None = None
+
+
+UNSEEN = Listed()
 
 
 def read_batches(
@@ -51,16 +69,17 @@ def read_batches(
     *,
     size: int | None = None,
     stamp: str | None = None,
+    inode: int | None = None,
     row_groups: Sequence[int] | None = None,
     rules: Rules = TEXT,
 ) -> Iterator[Any]:
-    """`columns`: column of the table -> column of the file, where they differ. Further columns are left out. `size` and
-    `stamp` are those of the listing: a file on a disk that is another by now is an error, and one elsewhere cannot be
-    read without its size. `row_groups`: of parquet, these alone. `rules`: what the file may differ in."""
+    """`columns`: column of the table -> column of the file, where they differ. Further columns are left out. `size`,
+    `stamp` and `inode` are those of the listing: a file that is another before the first batch or after the last is
+    an error, and one that is not on a disk cannot be read without its size. `row_groups`: of parquet, these alone.
+    `rules`: what the file may differ in."""
     with _told(uri):
-        _unchanged(uri, size, stamp)
         wanted = {field.name: columns.get(field.name, field.name) for field in target}
-        with _opened(uri, format_, storage_options, size) as file:
+        with _opened(uri, format_, storage_options, Listed(size, stamp, inode)) as file:
             if format_ == "parquet":
                 found = _parquet(file, target, wanted, row_groups, rules)
             elif format_ == "csv":
@@ -71,18 +90,18 @@ def read_batches(
                 yield conform(batch, target, wanted, rules)
 
 
-def row_group_sizes(uri: str, storage_options: Mapping[str, str] | None, size: int) -> list[int]:
+def row_group_sizes(uri: str, storage_options: Mapping[str, str] | None, listed: Listed) -> list[int]:
     """Of a parquet file, in bytes as stored."""
     import pyarrow.parquet as pq
 
-    with _told(uri), _opened(uri, "parquet", storage_options, size) as file:
+    with _told(uri), _opened(uri, "parquet", storage_options, listed) as file:
         metadata = pq.ParquetFile(file).metadata
         groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
         return [sum(g.column(i).total_compressed_size for i in range(g.num_columns)) for g in groups]
 
 
 def schema_of(
-    uri: str, format_: str, options: Options, storage_options: Mapping[str, str] | None, size: int | None = None
+    uri: str, format_: str, options: Options, storage_options: Mapping[str, str] | None, listed: Listed = UNSEEN
 ) -> Any:
     """What is known of a file before it is read: of parquet all, of csv the names in its header (as `null`: any type
     can come of them), otherwise None."""
@@ -90,10 +109,10 @@ def schema_of(
         if format_ == "parquet":
             import pyarrow.parquet as pq
 
-            with _opened(uri, format_, storage_options, size) as file:
+            with _opened(uri, format_, storage_options, listed) as file:
                 return pq.ParquetFile(file).schema_arrow
         if format_ == "csv" and options.get("header", True):
-            with _opened(uri, format_, storage_options, size) as file:
+            with _opened(uri, format_, storage_options, listed) as file:
                 return pa.schema([(name, pa.null()) for name in _header(file, options)])
         return None
 
@@ -101,7 +120,7 @@ def schema_of(
 def json_keys(
     uri: str,
     storage_options: Mapping[str, str] | None,
-    size: int | None,
+    listed: Listed,
     wanted: Collection[KeyPath],
     limit: int | None = None,
 ) -> tuple[set[KeyPath], bool | None]:
@@ -115,7 +134,7 @@ def json_keys(
     inside = {path[:-1] for path in wanted if len(path) > 1}
     keys: set[KeyPath] = set()
     read = rows = 0
-    with _told(uri), _opened(uri, "json", storage_options, size) as file:
+    with _told(uri), _opened(uri, "json", storage_options, listed) as file:
         for line in io.BufferedReader(_Stream(file), 2**20):
             read += len(line)
             open_ = [path for path in wanted if path not in keys]
@@ -183,40 +202,84 @@ def stamp_of(status: os.stat_result) -> str:
     return str(status.st_mtime_ns)
 
 
-def _unchanged(uri: str, size: int | None, stamp: str | None) -> None:
-    if not is_local(uri) or size is None:
+def _changed(uri: str) -> FileChanged:
+    return FileChanged(
+        f"{uri}: the file has changed since the source was listed: let its writer finish, then make a new plan"
+    )
+
+
+@contextmanager
+def _unchanged(uri: str, file: Any, listed: Listed) -> Iterator[None]:
+    """A file on a disk is the listed one before its first byte is read and after its last. Where reading fails, that it
+    is another one by now is the reason, whatever the rest of it looked like."""
+    if not is_local(uri) or listed.size is None:
+        yield
         return
-    found = os.stat(local_path(uri))
-    if found.st_size != size or (stamp is not None and stamp_of(found) != stamp):
-        raise ValueError("the file has changed since the source was listed")
+    _need_listed(uri, os.fstat(file.fileno()), listed)
+    try:
+        yield
+    except (pa.ArrowException, ValueError, OSError):
+        _need_listed(uri, _status(uri), listed)
+        raise
+    _need_listed(uri, _status(uri), listed)
+
+
+def _status(uri: str) -> os.stat_result:
+    try:
+        return os.stat(local_path(uri))
+    except FileNotFoundError as error:
+        raise _changed(uri) from error
+
+
+def _need_listed(uri: str, found: os.stat_result, listed: Listed) -> None:
+    if listed != Listed(
+        found.st_size,
+        stamp_of(found) if listed.stamp is not None else None,
+        found.st_ino if listed.inode is not None else None,
+    ):
+        raise _changed(uri)
 
 
 # files
 
 
 @contextmanager
-def _opened(uri: str, format_: str, storage_options: Mapping[str, str] | None, size: int | None) -> Iterator[Any]:
+def _opened(uri: str, format_: str, storage_options: Mapping[str, str] | None, listed: Listed) -> Iterator[Any]:
     """What pyarrow reads from; text files come unpacked."""
     if is_local(uri):
         file = pa.OSFile(local_path(uri))
-    elif size is None:
+    elif listed.size is None:
         raise ValueError("the size of a file that is not on a disk has to be given")
     else:
-        file = pa.PythonFile(io.BufferedReader(_Remote(uri, storage_options, size), 8 * 2**20), "r")
-    with file:
+        remote = _Remote(uri, _ranges(uri, storage_options, listed.stamp), listed.size)
+        file = pa.PythonFile(io.BufferedReader(remote, 8 * 2**20), "r")
+    with file, _unchanged(uri, file, listed):
         codec = _CODECS.get(os.path.splitext(uri)[1].lower()) if format_ != "parquet" else None
         yield pa.CompressedInputStream(file, codec) if codec else file
+
+
+def _ranges(uri: str, storage_options: Mapping[str, str] | None, stamp: str | None) -> Ranges:
+    """What reads a part of an object. Where this program is installed, no part of another object than the listed one
+    comes through; Lance alone, on an executor, does not say which one it read: there the driver looks before it
+    commits."""
+    scheme, _, rest = uri.partition("://")
+    if stamp is not None:
+        with contextlib.suppress(ImportError):
+            from reconciler.pipeline.listed_object import ranges
+
+            return ranges(uri, dict(storage_options or {}), stamp, _changed)
+    from lance.file import LanceFileSession
+
+    # As the session's own place every name can be written; below it, Lance would escape what it takes for odd.
+    session = LanceFileSession(f"{scheme}://{quote(rest)}", dict(storage_options or {}) or None)
+    return lambda start, length: bytes(session.read_range("", start, length))
 
 
 class _Remote(io.RawIOBase):
     """A file in an object store, read by ranges."""
 
-    def __init__(self, uri: str, storage_options: Mapping[str, str] | None, size: int) -> None:
-        from lance.file import LanceFileSession
-
-        scheme, _, rest = uri.partition("://")
-        # As the session's own place every name can be written; below it, Lance would escape what it takes for odd.
-        self._session = LanceFileSession(f"{scheme}://{quote(rest)}", dict(storage_options or {}) or None)
+    def __init__(self, uri: str, ranges: Ranges, size: int) -> None:
+        self._uri, self._ranges = uri, ranges
         self._size, self._at = size, 0
 
     def readable(self) -> bool:
@@ -234,9 +297,9 @@ class _Remote(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         length = max(0, min(len(buffer), self._size - self._at))
-        data = self._session.read_range("", self._at, length) if length else b""
+        data = self._ranges(self._at, length) if length else b""
         if len(data) != length:
-            raise OSError("the file has changed since the source was listed")
+            raise _changed(self._uri)
         buffer[:length] = data
         self._at += length
         return length

@@ -15,7 +15,7 @@ from reconciler.pipeline import write_task
 from reconciler.pipeline.conform import TEXT, Rules
 from reconciler.pipeline.jobs import TASKS_PER_CORE, Stopped, carried_by_value, done, finished
 from reconciler.pipeline.pieces import Piece, pieces_of
-from reconciler.pipeline.sources import Listing, list_source, source_schema, storage_of
+from reconciler.pipeline.sources import Listing, opening, source_schema
 from reconciler.pipeline.spark_types import carried_schema
 from reconciler.pipeline.write_task import Unit
 
@@ -37,10 +37,10 @@ def frame_of(
 ) -> Iterator[tuple[Any, Unit]]:
     """The rows of the source, and how they are written. For as long as they are read: a query needs its views."""
     if source["format"] == "sql":
-        with _views(running, spark, slots, source, storage):
+        with _views(running, spark, slots, source, storage, listing):
             yield done(lambda: spark.sql(source["sql"])), unit
     elif source["format"] in BY_SPARK:
-        yield done(lambda: _loaded(spark, source)), unit
+        yield done(lambda: _loaded(spark, source, listing)), unit
     else:
         schema = pa.ipc.read_schema(pa.py_buffer(unit["schema"]))
         pieces = pieces_of(listing, source, storage)
@@ -63,8 +63,8 @@ def _from_files(spark: Any, slots: int, pieces: Sequence[Piece], unit: Unit, sch
     return numbers.mapInArrow(write_task.read_job(tasks), from_arrow_schema(carried))
 
 
-def _loaded(spark: Any, source: Mapping[str, Any]) -> Any:
-    reader = spark.read.format(source["format"]).options(**source.get("options", {}))
+def _loaded(spark: Any, source: Mapping[str, Any], listing: Listing) -> Any:
+    reader = spark.read.format(source["format"]).options(**source.get("options", {}), **_pinned(source, listing))
     match source["format"]:
         case "jdbc":
             named = {"url": "url", "table": "dbtable", "query": "query", "user": "user", "password": "password"}
@@ -78,16 +78,29 @@ def _loaded(spark: Any, source: Mapping[str, Any]) -> Any:
             return reader.load(source["path"])
 
 
+def _pinned(source: Mapping[str, Any], listing: Listing) -> dict[str, str]:
+    """The version that was listed, where the source itself names no time or version."""
+    asked = {key.lower() for key in source.get("options") or {}}
+    if source["format"] != "delta" or asked & {"versionasof", "timestampasof"}:
+        return {}
+    return {"versionAsOf": str(listing.version)}
+
+
 @contextmanager
 def _views(
-    running: Running, spark: Any, slots: int, source: Mapping[str, Any], storage: Mapping[str, str]
+    running: Running,
+    spark: Any,
+    slots: int,
+    source: Mapping[str, Any],
+    storage: Mapping[str, str],
+    listing: Listing,
 ) -> Iterator[None]:
     """One query at a time: views are names in the one session."""
     with running.views:
         names: list[str] = []
         try:
             for name, view in source.get("views", {}).items():
-                done(partial(_make_view, spark, slots, name, view, storage))
+                done(partial(_make_view, spark, slots, name, view, opening(view, storage), listing.views[name]))
                 names.append(name)
             yield
         finally:
@@ -96,15 +109,16 @@ def _views(
                     spark.catalog.dropTempView(name)
 
 
-def _make_view(spark: Any, slots: int, name: str, view: Mapping[str, Any], storage: Mapping[str, str]) -> None:
-    _view(spark, slots, view, storage).createOrReplaceTempView(name)
+def _make_view(
+    spark: Any, slots: int, name: str, view: Mapping[str, Any], options: Mapping[str, str], listing: Listing
+) -> None:
+    _view(spark, slots, view, options, listing).createOrReplaceTempView(name)
 
 
-def _view(spark: Any, slots: int, view: Mapping[str, Any], storage: Mapping[str, str]) -> Any:
+def _view(spark: Any, slots: int, view: Mapping[str, Any], options: Mapping[str, str], listing: Listing) -> Any:
+    """Of exactly what was listed when the step began."""
     if view["format"] in BY_SPARK:
-        return _loaded(spark, view)
-    options = storage_of(view) or dict(storage)
-    listing = list_source(view, options)
+        return _loaded(spark, view, listing)
     schema = source_schema(listing, view, options)
     if schema is None:
         raise CatalogError(

@@ -14,6 +14,7 @@ from reconciler.catalog.known_secrets import without_secrets
 from reconciler.core.globs import ANY_DEPTH, matches_items
 from reconciler.core.uris import with_store_scheme
 from reconciler.pipeline.file_reader import is_local, local_path, stamp_of
+from reconciler.pipeline.listed_object import object_stamp
 
 MOST_LINKED = 10_000
 """Folders that are reached through links: a few links beside each other multiply to any number of them."""
@@ -35,6 +36,8 @@ class Found:
     """Its path below the folder that is named, or below what comes before the first wildcard."""
     size: int
     stamp: str
+    inode: int | None = None
+    """On a disk: another file that was put in its place has another one, whatever its time."""
 
 
 def listed(path: str, store_of: Callable[[str], Any], home: str | None = None) -> list[Found]:
@@ -124,7 +127,7 @@ def _file(path: str, name: str) -> Found:
     status = os.stat(path)
     if not stat.S_ISREG(status.st_mode):
         raise SourceError(f"{path}: it is no regular file")
-    return Found(path, name, status.st_size, stamp_of(status))
+    return Found(path, name, status.st_size, stamp_of(status), status.st_ino)
 
 
 def _raise(error: OSError) -> None:
@@ -178,5 +181,4 @@ def _above(path: str) -> Iterator[str]:
 
 
 def _object(url: str, meta: Any, name: str) -> Found:
-    stamp = meta["e_tag"] or str(meta["last_modified"].timestamp())
-    return Found(f"{url}/{meta['path']}", name, meta["size"], stamp)
+    return Found(f"{url}/{meta['path']}", name, meta["size"], object_stamp(meta))

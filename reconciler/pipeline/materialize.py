@@ -26,12 +26,14 @@ from reconciler.pipeline.listing import SourceError
 from reconciler.pipeline.pieces import Piece, pieces_of
 from reconciler.pipeline.source_fit import fits
 from reconciler.pipeline.source_state import digest_of, files_of, json_columns, keyed, rules_for
-from reconciler.pipeline.sources import Listing, list_source, storage_of
+from reconciler.pipeline.sources import Listing, changes, list_source, storage_of
 from reconciler.pipeline.way_back import tagged, version_before
 from reconciler.pipeline.write_task import Unit
 
 REDO = 5
 """How often the commit is tried again after somebody else's: the files that were written stay good."""
+SHOWN = 5
+NOTHING = "; nothing was committed. Let its writer finish, then make a new plan"
 WHOLE = {"max_rows_per_file": 2**31 - 1}
 """One fragment for each part, where the manifest says how many there are to be."""
 
@@ -51,6 +53,7 @@ def materialize(running: Running, change: MaterializeTable, place: DataPlace, co
         _need_room(held, change)
         listing = _listed(source, storage, change)
         rows = _written(running, change, source, storage, listing, held)
+        _need_as_listed(source, storage, listing)
         running.need_time()
         before, landed = _committed(held, change, rows, after, context.tag)
     return Written(before, int(landed.version), context.tag is not None)
@@ -88,12 +91,26 @@ def _listed(source: Mapping[str, Any], storage: Mapping[str, str], change: Mater
         raise CatalogError(Code.INVALID_INPUT, f"the source cannot be read: {error}") from error
     if change.files:
         there = files_of(found)
-        if any(there.get(path) != stamp for path, stamp in change.files.items()):
-            raise _moved_on("files of the source have changed or are gone")
+        if other := [path for path, stamp in change.files.items() if there.get(path) != stamp]:
+            now = keyed(found)
+            names = [now[path].uri for path in other if path in now][:SHOWN]
+            raise _moved_on(f"files of the source have changed or are gone{': ' if names else ''}{', '.join(names)}")
         return replace(found, files=tuple(file for key, file in keyed(found).items() if key in change.files))
     if digest_of(found, change.mapping, change.casts) != change.digest:
         raise _moved_on("the source has changed")
     return found
+
+
+def _need_as_listed(source: Mapping[str, Any], storage: Mapping[str, str], listing: Listing) -> None:
+    """What was read is what was listed, to its end: where an executor could not see that for itself, the listing of now
+    tells."""
+    try:
+        found = changes(listing, source, storage)
+    except SourceError as error:
+        raise CatalogError(Code.INVALID_TABLE_STATE, f"the source is not there any more: {error}{NOTHING}") from error
+    if found:
+        names = f"{', '.join(found[:SHOWN])}{f' and {len(found) - SHOWN} more' if len(found) > SHOWN else ''}"
+        raise CatalogError(Code.INVALID_TABLE_STATE, f"the source changed while it was read: {names}{NOTHING}")
 
 
 def _moved_on(what: str) -> CatalogError:
@@ -296,17 +313,20 @@ def _gathered(running: Running, found: Iterator[Mapping[str, Any]], of: int | No
 
     got: list[Mapping[str, Any]] = []
     errors: list[str] = []
+    changed: list[str] = []
     size = 0
     started = time.monotonic()
     for answer in found:
         running.need_time()
         if "error" in answer:
-            errors.append(str(answer["error"]))
+            (changed if answer.get("changed") else errors).append(str(answer["error"]))
             continue
         got.append(answer)
         size += int(answer["bytes"])
         rows = sum(int(a["rows"]) for a in got)
         running.show(_pace(len(got), of, rows, size, time.monotonic() - started))
+    if changed:
+        raise CatalogError(Code.INVALID_TABLE_STATE, f"{changed[0]}; nothing was committed")
     if errors:
         more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
         raise CatalogError(Code.INVALID_INPUT, f"the source does not fit the table: {errors[0]}{more}")

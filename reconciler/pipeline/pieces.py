@@ -24,9 +24,11 @@ class Piece:
     """Of the file; of a Lance table, its version."""
     part: Any = None
     """Row groups, or a fragment; None for the whole."""
+    inode: int | None = None
 
     def to_unit(self) -> dict[str, Any]:
-        return {"uri": self.uri, "size": self.file_size, "stamp": self.stamp, "part": self.part}
+        listed = {"size": self.file_size, "stamp": self.stamp, "inode": self.inode}
+        return {"uri": self.uri, **listed, "part": self.part}
 
 
 def pieces_of(listing: Listing, source: Mapping[str, Any], storage: Mapping[str, str]) -> list[Piece]:
@@ -38,18 +40,18 @@ def pieces_of(listing: Listing, source: Mapping[str, Any], storage: Mapping[str,
 
 def _of_file(file: SourceFile, source: Mapping[str, Any], storage: Mapping[str, str]) -> list[Piece]:
     if source["format"] != "parquet" or file.size <= LARGE:
-        return [Piece(file.uri, file.size, file.size, file.stamp)]
+        return [Piece(file.uri, file.size, file.size, file.stamp, inode=file.inode)]
     pieces: list[Piece] = []
     numbers: list[int] = []
     size = 0
-    for number, bytes_ in enumerate(file_reader.row_group_sizes(file.uri, storage, file.size)):
+    for number, bytes_ in enumerate(file_reader.row_group_sizes(file.uri, storage, file.listed)):
         numbers.append(number)
         size += bytes_
         if size >= LARGE:
-            pieces.append(Piece(file.uri, size, file.size, file.stamp, list(numbers)))
+            pieces.append(Piece(file.uri, size, file.size, file.stamp, list(numbers), file.inode))
             numbers, size = [], 0
     if numbers:
-        pieces.append(Piece(file.uri, size, file.size, file.stamp, list(numbers)))
+        pieces.append(Piece(file.uri, size, file.size, file.stamp, list(numbers), file.inode))
     return pieces
 
 

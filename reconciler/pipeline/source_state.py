@@ -124,7 +124,7 @@ def json_columns(
         if not asked:
             break
         try:
-            keys, whole = json_keys(file.uri, storage, file.size, asked, limit)
+            keys, whole = json_keys(file.uri, storage, file.listed, asked, limit)
         except FileError as error:
             raise SourceError(str(error)) from error
         found |= dict.fromkeys(sorted(keys))

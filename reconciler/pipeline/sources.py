@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from reconciler.catalog.lance_dataset import check_versions
@@ -20,7 +21,7 @@ from reconciler.catalog.lance_files import check_rows
 from reconciler.catalog.storage_objects import connect
 from reconciler.model.data import FILE_FORMATS
 from reconciler.model.errors import CatalogError
-from reconciler.pipeline.file_reader import FileError, schema_of
+from reconciler.pipeline.file_reader import FileError, Listed, schema_of
 from reconciler.pipeline.listing import Found, SourceError, first_words, listed, need_inside
 
 STORAGE = "storage."
@@ -44,6 +45,12 @@ class SourceFile:
     """The time of its last change in nanoseconds, or its etag."""
     name: str = field(compare=False)
     """Its path below the folder that the source names, or below what comes before the first wildcard."""
+    inode: int | None = field(default=None, compare=False)
+    """On a disk. No part of what the source is: a copy that kept its times is the same."""
+
+    @property
+    def listed(self) -> Listed:
+        return Listed(self.size, self.stamp, self.inode)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +63,17 @@ class Listing:
     """By URI. Only of parquet, csv and json."""
     version: int | None = None
     """Of Lance and Delta: what is to be read."""
+    views: Mapping[str, Listing] = field(default_factory=lambda: MappingProxyType({}), hash=False)
+    """Of sql: what each view is to be read from."""
 
 
 def storage_of(source: Source) -> dict[str, str]:
     return {key.removeprefix(STORAGE): value for key, value in source.items() if key.startswith(STORAGE)}
+
+
+def opening(source: Source, storage_options: Mapping[str, str]) -> dict[str, str]:
+    """What opens its store: its own options, or those of the catalog of its table."""
+    return storage_of(source) or dict(storage_options)
 
 
 def list_source(source: Source, storage_options: Mapping[str, str], home: str | None = None) -> Listing:
@@ -74,7 +88,7 @@ def list_source(source: Source, storage_options: Mapping[str, str], home: str | 
         case format_ if format_ in FILE_FORMATS:
             return _files(source, storage_options, home)
         case _:
-            return _stated(source, home)
+            return _stated(source, storage_options, home)
 
 
 def source_schema(listing: Listing, source: Source, storage_options: Mapping[str, str]) -> Any:
@@ -103,7 +117,7 @@ def source_schemas(
 
 def _schema(file: SourceFile, source: Source, storage_options: Mapping[str, str]) -> Any:
     try:
-        return schema_of(file.uri, source["format"], source, storage_options, file.size)
+        return schema_of(file.uri, source["format"], source, storage_options, file.listed)
     except FileError as error:
         raise SourceError(str(error)) from error
 
@@ -116,7 +130,8 @@ def _files(source: Source, storage_options: Mapping[str, str], home: str | None)
     files: dict[str, SourceFile] = {}
     for path in [given] if isinstance(given, str) else given:
         for found in _found(path, storage_options, home):
-            files.setdefault(found.uri, SourceFile(found.uri, found.size, found.stamp, found.name))
+            file = SourceFile(found.uri, found.size, found.stamp, found.name, found.inode)
+            files.setdefault(found.uri, file)
     ordered = tuple(files[uri] for uri in sorted(files))
     shape = {key: source[key] for key in _SHAPE if key in source}
     return Listing(digest([source["format"], shape, sorted([f.name, f.size, f.stamp] for f in ordered)]), ordered)
@@ -181,13 +196,29 @@ def _delta(source: Source, storage_options: Mapping[str, str], home: str | None)
     return Listing(digest(["delta", version, stamp, options.get("timestampasof")]), version=version)
 
 
-def _stated(source: Source, home: str | None) -> Listing:
+def _stated(source: Source, storage_options: Mapping[str, str], home: str | None) -> Listing:
     stated = {key: source[key] for key in (*_STATED[source["format"]], "token") if key in source}
     views = {
-        name: list_source(view, storage_of(view), home).digest
+        name: list_source(view, opening(view, storage_options), home)
         for name, view in sorted((source.get("views") or {}).items())
     }
-    return Listing(digest([source["format"], stated, views]))
+    digests = {name: found.digest for name, found in views.items()}
+    return Listing(digest([source["format"], stated, digests]), views=views)
+
+
+def changes(listing: Listing, source: Source, storage_options: Mapping[str, str]) -> list[str]:
+    """What of the listing is another thing by now, or gone, by name. What came since does not count. Raises
+    SourceError."""
+    match source["format"]:
+        case format_ if format_ in FILE_FORMATS:
+            there = {file.uri: file.listed for file in list_source(source, storage_options).files}
+            return [file.uri for file in listing.files if there.get(file.uri) != file.listed]
+        case "lance":
+            again = list_source({**source, "version": listing.version}, storage_options)
+            return [] if again.digest == listing.digest else [f"version {listing.version} of {source['path']}"]
+        case _:
+            pairs = [(found, source["views"][name]) for name, found in listing.views.items()]
+            return [what for found, view in pairs for what in changes(found, view, opening(view, storage_options))]
 
 
 def digest(value: Any) -> str:

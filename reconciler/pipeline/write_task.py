@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from reconciler.pipeline import column_casts, file_reader, table_task
 from reconciler.pipeline.conform import TEXT, Rules, ValueProblem, conform, to_type
-from reconciler.pipeline.file_reader import FileError
+from reconciler.pipeline.file_reader import FileChanged, FileError
 
 Unit = dict[str, Any]
 """uri, options, version of the table; schema (what is written, in Arrow IPC); fills (column -> what gives its values
@@ -110,7 +110,8 @@ def _names(file: dict[str, Any], unit: Unit) -> set[str] | None:
     if unit["format"] == "lance":
         return set(_source(file, unit).schema.names)
     options, storage = unit["format_options"], unit["source_options"]
-    found = file_reader.schema_of(file["uri"], unit["format"], options, storage, file["size"])
+    listed = file_reader.Listed(file["size"], file["stamp"], file["inode"])
+    found = file_reader.schema_of(file["uri"], unit["format"], options, storage, listed)
     return set(found.names) if found is not None else None
 
 
@@ -127,6 +128,7 @@ def _read(file: dict[str, Any], unit: Unit, schema: Any) -> Iterator[Any]:
         unit["mapping"],
         size=file["size"],
         stamp=file["stamp"],
+        inode=file["inode"],
         row_groups=file["part"],
         rules=unit["rules"],
     )
@@ -161,7 +163,8 @@ def _answered(unit: Unit, batches: Iterator[Any]) -> Iterator[Any]:
     except Exception:
         if watched.error is None:
             raise
-        yield table_task._rows([json.dumps({"key": unit["key"], "error": str(watched.error)})])
+        changed = isinstance(watched.error, FileChanged)
+        yield table_task._rows([json.dumps({"key": unit["key"], "error": str(watched.error), "changed": changed})])
         return
     answer = {"key": unit["key"], "fragments": fragments, "rows": watched.count, "bytes": watched.size}
     yield table_task._rows([json.dumps(answer)])

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 from reconciler.pipeline import column_casts, conform, file_reader
 from reconciler.pipeline.conform import Rules, to_type
-from reconciler.pipeline.file_reader import ANY_KEY, FileError, json_keys, read_batches, schema_of
+from reconciler.pipeline.file_reader import ANY_KEY, FileError, Listed, json_keys, read_batches, schema_of
 
 VECTOR = pa.list_(pa.float32(), 2)
 
@@ -170,13 +170,13 @@ def test_keys_of_json(tmp_path: Path) -> None:
     for name, content in (("a.json", text.encode()), ("a.json.gz", gzip.compress(text.encode()))):
         uri = write(tmp_path, name, content)
         size = len(content)
-        assert json_keys(uri, None, size, {("id",)}) == (first, False)
-        assert json_keys(uri, None, size, {("product",), ("inner",)}) == (first, True)
-        assert json_keys(uri, None, size, {("späte",)})[0] == {*first, ("späte",)}
-        assert json_keys(uri, None, size, {("späte",)}, limit=1000) == (first, False)
-        deep, whole = json_keys(uri, None, size, {("deep", "späte"), ("deep", "none")})
+        assert json_keys(uri, None, Listed(size), {("id",)}) == (first, False)
+        assert json_keys(uri, None, Listed(size), {("product",), ("inner",)}) == (first, True)
+        assert json_keys(uri, None, Listed(size), {("späte",)})[0] == {*first, ("späte",)}
+        assert json_keys(uri, None, Listed(size), {("späte",)}, limit=1000) == (first, False)
+        deep, whole = json_keys(uri, None, Listed(size), {("deep", "späte"), ("deep", "none")})
         assert (deep, whole) == ({*first, ("deep", ANY_KEY), ("deep", "inner"), ("späte",), ("deep", "späte")}, True)
-    assert json_keys(write(tmp_path, "no.json", "\n\n"), None, 2, {("id",)}) == (set(), None)
+    assert json_keys(write(tmp_path, "no.json", "\n\n"), None, Listed(2), {("id",)}) == (set(), None)
 
 
 def test_a_not_null_child_of_a_null_struct_is_no_null(tmp_path: Path) -> None:
