@@ -43,6 +43,9 @@ class Rules:
     nulls: frozenset[str] = frozenset()
     """Columns that are null where the source lacks them (`missing: null`)."""
 
+    folds: bool = False
+    """The rows go through Spark, to which names that differ only in case are one."""
+
     def may_lack(self, field: Any) -> bool:
         return bool(field.nullable and field.name in self.nulls)
 
@@ -71,10 +74,29 @@ def conform(batch: Any, target: Any, wanted: Mapping[str, str], rules: Rules = T
 
 def need_columns(have: Sequence[str], target: Any, wanted: Mapping[str, str], rules: Rules) -> None:
     """Raises ValueProblem when a column is missing that may not be, or is there more than once."""
-    if double := repeated(have, (wanted[field.name] for field in target)):
-        raise ValueProblem(f"the source has more than one column {double!r}")
+    if double := ambiguous(have, target, wanted, rules):
+        raise ValueProblem(double)
     if missing := missing_fields(have, target, wanted, rules):
         raise ValueProblem(lacking(missing, have, wanted))
+
+
+def ambiguous(have: Sequence[str], target: Any, columns: Mapping[str, str], rules: Rules) -> str | None:
+    """Why it is not plain which column of the source is meant by one of the table: there are two of the name, or Spark
+    would take another one for it."""
+    wanted = {columns.get(field.name, field.name): field for field in target}
+    if double := repeated(have, wanted):
+        return f"the source has more than one column {double!r}: rename one of them"
+    alike: dict[str, list[str]] = {}
+    for name in have if rules.folds else ():
+        alike.setdefault(name.lower(), []).append(name)
+    for name, field in wanted.items():
+        found = alike.get(name.lower(), [name])
+        if len(found) > 1:
+            named = " and ".join(repr(one) for one in found)
+            return f"the source has the columns {named}, which are one column to Spark: rename one of them"
+        if found != [name] and rules.may_lack(field):
+            return f"the source has {found[0]!r} and not {name!r}, which are one column to Spark: rename it"
+    return None
 
 
 def repeated(have: Sequence[str], names: Iterable[str]) -> str | None:

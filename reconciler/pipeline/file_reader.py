@@ -146,23 +146,32 @@ def json_keys(
             if rows > FIRST_ROWS and not open_:
                 return keys, False
             if rows <= FIRST_ROWS or any(form in line for path in open_ for form in forms[path]):
-                keys.update(_key_paths(json.loads(line), (), inside))
+                keys.update(_key_paths(json.loads(line, object_pairs_hook=_Pairs), (), inside, wanted))
     return keys, True if rows else None
 
 
-def _key_paths(value: Any, at: KeyPath, inside: Collection[KeyPath]) -> Iterator[KeyPath]:
-    """The keys of an object, or of the objects of a list; of those `inside` also their own."""
-    if isinstance(value, dict):
+class _Pairs(list[tuple[str, Any]]):
+    """An object as it is written: a key may be there twice."""
+
+
+def _key_paths(value: Any, at: KeyPath, inside: Collection[KeyPath], wanted: Collection[KeyPath]) -> Iterator[KeyPath]:
+    """The keys of an object, or of the objects of a list; of those `inside` also their own. Raises ValueError when an
+    object has one of the `wanted` twice."""
+    if isinstance(value, _Pairs):
         if at and value:
             yield (*at, ANY_KEY)
-        for key, child in value.items():
+        seen: set[str] = set()
+        for key, child in value:
             path = (*at, key)
+            if key in seen and path in wanted:
+                raise ValueError(f"a row has more than one value of the column {'.'.join(path)!r}: rename one of them")
+            seen.add(key)
             yield path
             if path in inside:
-                yield from _key_paths(child, path, inside)
+                yield from _key_paths(child, path, inside, wanted)
     elif isinstance(value, list) and at:
         for item in value:
-            yield from _key_paths(item, at, inside)
+            yield from _key_paths(item, at, inside, wanted)
 
 
 class _Stream(io.RawIOBase):

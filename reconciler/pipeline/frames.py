@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from reconciler.model.errors import CatalogError, Code
 from reconciler.pipeline import write_task
-from reconciler.pipeline.conform import TEXT, Rules
+from reconciler.pipeline.conform import TEXT, Rules, ambiguous
 from reconciler.pipeline.jobs import TASKS_PER_CORE, Stopped, carried_by_value, done, finished
 from reconciler.pipeline.pieces import Piece, pieces_of
 from reconciler.pipeline.sources import Listing, opening, source_schema
@@ -118,12 +118,15 @@ def _make_view(
 def _view(spark: Any, slots: int, view: Mapping[str, Any], options: Mapping[str, str], listing: Listing) -> Any:
     """Of exactly what was listed when the step began."""
     if view["format"] in BY_SPARK:
-        return _loaded(spark, view, listing)
+        frame = _loaded(spark, view, listing)
+        _need_distinct(frame.columns, f"{view['format']} {view.get('table') or view.get('path', '')}".rstrip())
+        return frame
     schema = source_schema(listing, view, options)
     if schema is None:
         raise CatalogError(
             Code.UNSUPPORTED, f"a view of {view['format']} has no columns of its own: use another format"
         )
+    _need_distinct(schema.names, listing.files[0].uri if listing.files else str(view["path"]))
     schema = pa.schema([f.with_type(pa.string()) if pa.types.is_null(f.type) else f for f in schema])
     unit: Unit = {
         "key": 0,
@@ -133,10 +136,17 @@ def _view(spark: Any, slots: int, view: Mapping[str, Any], options: Mapping[str,
         "format_options": {k: v for k, v in view.items() if not k.startswith("storage.")},
         "source_options": dict(options),
         "mapping": {},
-        "rules": Rules(nulls=frozenset(schema.names)),
+        "rules": Rules(nulls=frozenset(schema.names), folds=True),
     }
     pieces = pieces_of(listing, view, options)
     return _restored(_from_files(spark, slots, pieces, unit, schema), schema)
+
+
+def _need_distinct(names: Sequence[str], where: str) -> None:
+    """Spark would take two of them for one column, or fill one with the other's values."""
+    every = pa.schema([(name, pa.null()) for name in names])
+    if problem := ambiguous(names, every, {}, Rules(folds=True)):
+        raise CatalogError(Code.INVALID_INPUT, f"the source cannot be read: {where}: {problem}")
 
 
 def _restored(frame: Any, schema: pa.Schema) -> Any:

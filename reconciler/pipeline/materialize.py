@@ -271,7 +271,7 @@ def _fitting(frame: Any, change: MaterializeTable) -> set[str]:
 
     found = done(lambda: to_arrow_schema(frame.schema))
     asked = [f for f in change.fields if not f.filled or change.mapping.get(f.name, f.name) in found.names]
-    rules = rules_for("", change.casts, change.nulls)
+    rules = replace(rules_for("", change.casts, change.nulls), folds=True)
     _need_fit(fits(found, pa.schema([to_arrow_field(f) for f in asked]), change.mapping, "", rules))
     if unused := [name for name in found.names if name not in {change.mapping.get(f.name, f.name) for f in asked}]:
         logging.getLogger("reconciler").info("%s: source columns not used: %s", dotted(change.ident), ", ".join(unused))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from reconciler.pipeline.conform import Rules, converter, lacking, missing_fields, repeated, type_problem
+from reconciler.pipeline.conform import Rules, ambiguous, converter, lacking, missing_fields, type_problem
 from reconciler.pipeline.file_reader import in_json
 
 
@@ -19,8 +19,8 @@ def fits(source: Any, target: Any, columns: Mapping[str, str], format_: str, rul
     problems = [f"column {f.name!r} ({f.type}): {why}" for f in present if (why := _not_in(format_, f.type))]
     if source is None or problems:
         return problems
-    if double := repeated(have, (columns.get(f.name, f.name) for f in target)):
-        return [f"the source has more than one column {double!r}"]
+    if double := ambiguous(have, target, columns, rules):
+        return [double]
     if missing := missing_fields(have, target, columns, rules):
         problems.append(lacking(missing, have, columns))
     for field in present:

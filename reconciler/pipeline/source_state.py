@@ -84,12 +84,12 @@ def _fit(
         found, problems = json_columns(listing, source, storage, kept, spec.columns, rules, HEAD)
         return problems, _unused(found, fields, spec.columns)
     unused: list[str] = []
-    for number, (file, found) in enumerate(source_schemas(listing, source, storage)):
+    for file, found in source_schemas(listing, source, storage):
         names = found.names if found is not None else [f.name for f in fields]
         asked = [f for f in fields if not f.filled or spec.columns.get(f.name, f.name) in names]
         problems = fits(found, pa.schema([to_arrow_field(f) for f in asked]), spec.columns, format_, rules)
         if problems:
-            return [f"{file.uri}: {why}" if number else why for why in problems], []
+            return [why if format_ == "lance" else f"{file.uri}: {why}" for why in problems], []
         extra = [*_unused(names, fields, spec.columns), *_unused_inside(found, fields, spec.columns)]
         unused += [name for name in extra if name not in unused]
     return [], unused

@@ -297,6 +297,7 @@ def test_json_of_nested_columns(tmp_path: Path) -> None:
         ("json", '{"id": "x"}\n', "id"),
         ("json", '{"id": 1', "json"),
         ("json", '{"id": 300}\n', "300"),
+        ("json", '{"id": 1, "id": 2}\n', r"/id\) was specified twice in row 0"),
     ],
 )
 def test_bad_texts(tmp_path: Path, format_: str, text: str, shown: str) -> None:

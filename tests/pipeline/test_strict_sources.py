@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -209,6 +210,26 @@ def test_two_columns_of_one_name(tmp_path: Path, format_: str) -> None:
     assert verdict(tmp_path)[0] == "allowed"
 
 
+@pytest.mark.parametrize(
+    ("format_", "name"), [("parquet", "a"), ("csv", "a"), ("json", "a"), ("parquet", "b"), ("csv", "b")]
+)
+def test_two_columns_of_one_name_are_told_with_the_file(tmp_path: Path, format_: str, name: str) -> None:
+    """Also where a column that is missing would be null. A later file of json is read by the step alone."""
+    for stem in ("a", "b"):
+        WRITERS[format_](pa.table({"id": [1], "x": [2]}), tmp_path / f"{stem}.{format_}")
+    file = tmp_path / f"{name}.{format_}"
+    if format_ == "parquet":
+        pq.write_table(pa.Table.from_arrays([pa.array([1]), pa.array([2]), pa.array([3])], ["id", "x", "x"]), file)
+    else:
+        file.write_text("id,x,x\n1,2,3\n" if format_ == "csv" else '{"id": 1, "x": 2, "x": 3}\n')
+    of = f'{{format: {format_}, path: "*.{format_}"}}'
+    manifest(tmp_path, of, ", missing: null", "[{name: id, type: int64}, {name: x, type: int64}]")
+    state, reason = verdict(tmp_path)
+    assert state == "blocked"
+    assert f"{name}.{format_}: " in reason
+    assert re.search("more than one .*column 'x'", reason)
+
+
 def test_columns_that_json_cannot_hold_may_be_missing(tmp_path: Path) -> None:
     schema = "[{name: id, type: int64}, {name: m, type: 'map<string, int64>'}]"
     (tmp_path / "s.json").write_text('{"id": 1}\n')
@@ -295,6 +316,48 @@ def test_a_query_is_judged_by_its_columns_before_it_runs(tmp_path: Path) -> None
     run = apply(tmp_path)
     assert "columns: {product: {cast: true}}" in run.json["steps"][-1]["error"]["message"]
     assert rows_of(tmp_path) == []
+
+
+TWO: dict[str, tuple[list[str], list[str], str]] = {
+    "in the first file": (["id", "ID"], ["id", "ID"], r"a\.parquet: the source has the columns 'id' and 'ID', which"),
+    "in a later file": (["id", "at"], ["id", "ID"], r"b\.parquet: the source has the columns 'id' and 'ID', which"),
+    "in its place": (["id", "at"], ["ID", "at"], r"b\.parquet: the source has 'ID' and not 'id', which are one"),
+    "twice": (["id", "id"], ["id", "at"], r"a\.parquet: the source has more than one column 'id'"),
+    "twice in a later file": (["id", "at"], ["at", "at"], r"b\.parquet: the source has more than one column 'at'"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", TWO)
+def test_names_that_are_one_to_spark(tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a view; the values of one of them were null, or those of the other."""
+    monkeypatch.chdir(tmp_path)
+    *files, told = TWO[what]
+    for name, columns in zip("ab", files, strict=True):
+        pq.write_table(pa.Table.from_arrays([pa.array([1]), pa.array([2])], columns), tmp_path / f"{name}.parquet")
+    view = '{format: parquet, path: "*.parquet"}'
+    manifest(
+        tmp_path,
+        f'{{format: sql, sql: "SELECT id FROM v", views: {{v: {view}}}}}',
+        schema="[{name: id, type: int64}]",
+    )
+    run = apply(tmp_path)
+    assert run.code == 5, run.out
+    assert re.search(told, run.json["steps"][-1]["error"]["message"]), run.out
+    assert rows_of(tmp_path) == []
+
+
+@pytest.mark.slow
+def test_names_of_a_query_that_are_one_to_spark(tmp_path: Path) -> None:
+    manifest(tmp_path, '{format: sql, sql: "SELECT 1L AS id, 2L AS ID"}', schema="[{name: id, type: int64}]")
+    run = apply(tmp_path)
+    assert "the columns 'id' and 'ID', which are one column to Spark" in run.json["steps"][-1]["error"]["message"]
+    manifest(
+        tmp_path, '{format: sql, sql: "SELECT 1L AS id, 2L AS X"}', ", missing: null",
+        "[{name: id, type: int64}, {name: x, type: int64}]",
+    )  # fmt: skip
+    run = apply(tmp_path)
+    assert "the source has 'X' and not 'x'" in run.json["steps"][-1]["error"]["message"]
 
 
 @pytest.mark.slow
