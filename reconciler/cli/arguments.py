@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # typing, pathlib and contextlib cost more than the rest of -
 
 ALLOW_WORDS = (
     "drop_column", "narrow_type", "set_not_null", "drop_index", "replace_table", "drop_namespace", "purge_data",
-    "mix_rows", "recreate",
+    "mix_rows", "skip_files", "add_files", "recreate",
 )  # fmt: skip
 
 DOCUMENTS = ("markdown", "sarif", "junit")

@@ -125,4 +125,4 @@ def _live(start: Finding) -> dict[str, Index]:
 
 def _brings_rows(draft: Draft) -> bool:
     change = draft.change
-    return draft.verdict == "allowed" and isinstance(change, MaterializeTable) and change.digest != change.base
+    return draft.verdict == "allowed" and isinstance(change, MaterializeTable) and not change.only_notes

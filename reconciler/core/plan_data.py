@@ -7,11 +7,15 @@ ledger of files is never guessed: what is not known blocks the step.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 from reconciler.core.draft import Block, Drafter
 from reconciler.core.fields import bare, plain
+from reconciler.core.source_files import FilesBySight, by_sight, noted_also
 from reconciler.core.text import listing, plural
 from reconciler.model.change import MaterializeTable
 from reconciler.model.data import DataRecord, DataSpec, ExternalRows, SourceState
@@ -22,6 +26,8 @@ from reconciler.model.state import DatasetState
 SHOWN = 5
 PURGE_DATA: AllowWord = "purge_data"
 MIX_ROWS: AllowWord = "mix_rows"
+SKIP_FILES: AllowWord = "skip_files"
+ADD_FILES: AllowWord = "add_files"
 UNACCOUNTED = "the table has rows, and no record says where they came from"
 _UNNOTED = "its rows are in, but not noted yet: a run was cut off before that, or a version from before it was restored"
 
@@ -36,14 +42,17 @@ def plan_data(d: Drafter, want: DesiredTable) -> None:
             return
         if spec.mode == "once":
             return
-    new = dict(source.files)
-    if spec.mode == "append" and record is not None:
-        new = {path: stamp for path, stamp in source.files.items() if record.files.get(path) != stamp}
-    due = record is None or bool(new if spec.mode == "append" else record.digest != source.digest)
+    found = by_sight(source.files, source.also, record.files if spec.mode == "append" and record is not None else {})
+    new = {**found.new, **found.questions} if ADD_FILES in d.allow and record is not None else found.new
+    due = record is None or bool((new or found.questions) if spec.mode == "append" else record.digest != source.digest)
     external = _external(d, spec, record, due)
-    change = _change(want, spec, source, new, record)
-    if external is not None and (change.replace or not new or PURGE_DATA in d.allow):
-        change = replace(change, replace=True, files=dict(sorted(source.files.items())), purges=external.version)
+    skipped = {} if ADD_FILES in d.allow else found.questions
+    known = {**skipped, **noted_also({**new, **skipped}, source.also, found.told)}
+    change = _change(want, spec, source, new, record, known)
+    if external is not None and (change.replace or not (new or found.questions) or PURGE_DATA in d.allow):
+        every = dict(sorted(source.files.items()))
+        known = dict(sorted(noted_also(every, source.also).items()))
+        change = replace(change, replace=True, files=every, known=known, purges=external.version)
     elif record is None and change.replace and not d.dataset.empty:
         change = replace(change, purges=d.dataset.version)
     elif external is None and record is not None and record.external is not None:
@@ -60,6 +69,9 @@ def plan_data(d: Drafter, want: DesiredTable) -> None:
     elif external is not None and record is not None:
         word, reason = _over_external(d, spec, record, external)
         d.propose(change, "destructive", reason, before, word)
+    elif found.questions:
+        word, reason = _over_questions(d, source, found)
+        d.propose(change, "safe", reason, before, word, [MIX_ROWS] if change.mixes else ())
     elif due:
         risk, allow_word = _risk(d, change, record)
         mixed = record is not None and record.external is not None and change.mixes
@@ -88,10 +100,32 @@ def _over_external(d: Drafter, spec: DataSpec, record: DataRecord, external: Ext
     return MIX_ROWS, f"{why}; `{MIX_ROWS}` {stay} and adds those of new files, `{PURGE_DATA}` {go}"
 
 
+def _over_questions(d: Drafter, source: SourceState, found: FilesBySight) -> tuple[AllowWord, str]:
+    """Nobody can tell whether the rows of these files are in: a word has to say what they are."""
+    told = []
+    if found.changed:
+        told.append(f"files that are in already have changed or were touched: {_named(source, found.changed)}")
+    if found.copies:
+        told.append(f"files that are in already are there under another path: {_named(source, found.copies)}")
+    added = f"; {len(found.new)} new {'file' if len(found.new) == 1 else 'files'}: {_named(source, found.new)}"
+    why = "; ".join(told) + (added if found.new else "")
+    if ADD_FILES in d.allow:
+        return ADD_FILES, f"{why}; the rows of all of them are added"
+    if SKIP_FILES in d.allow:
+        return SKIP_FILES, f"{why}; those that are in already count as in, and none of their rows is added"
+    skip, add = f"`{SKIP_FILES}` counts them as in and adds no row of them", f"`{ADD_FILES}` adds their rows as well"
+    return SKIP_FILES, f"{why}; {skip}, {add}; or restore them"
+
+
+def _named(source: SourceState, files: Mapping[str, str]) -> str:
+    names = sorted(source.names.get(path, path) for path in files)
+    return listing(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
+
+
 def external_change(change: MaterializeTable, live: DatasetState) -> str | None:
     """An external change of the rows that a planned step did not expect. Rows that it may remove or add to are compared
     with those of the plan where their history can be read: before the first write, and by the step itself."""
-    if change.mixes or change.purges is not None or (change.digest == change.base and not change.replace):
+    if change.mixes or change.purges is not None or change.only_notes:
         return None
     if live.data is not None:
         return live.data.external.reason if live.data.external is not None else None
@@ -105,16 +139,24 @@ def _note(d: Drafter, want: DesiredTable, spec: DataSpec, source: SourceState, r
 
 
 def _change(
-    want: DesiredTable, spec: DataSpec, source: SourceState, new: dict[str, str], record: DataRecord | None
+    want: DesiredTable,
+    spec: DataSpec,
+    source: SourceState,
+    new: Mapping[str, str],
+    record: DataRecord | None,
+    known: Mapping[str, str] = MappingProxyType({}),
 ) -> MaterializeTable:
     fields = tuple(replace(plain(f), default=f.default, function=f.function) for f in want.fields or ())
     replaces = spec.mode == "replace-if-changed"
     files = dict(sorted(new.items()))
+    digest = source.digest
+    if record is not None and not replaces and (files or known) and digest == record.digest:
+        digest = _other_digest(digest, {**known, **files})
     return MaterializeTable(
         want.ident,
         spec.source,
         replaces,
-        source.digest,
+        digest,
         files,
         fields,
         spec.columns,
@@ -124,7 +166,14 @@ def _change(
         tuple(sorted(spec.casts)),
         tuple(sorted(f.name for f in fields if f.nullable and spec.may_lack(f.name))),
         source.unused,
+        known=dict(sorted(known.items())),
     )
+
+
+def _other_digest(digest: str, files: Mapping[str, str]) -> str:
+    """Where the files are does not count in the digest of a source: those of a copy are other rows all the same."""
+    text = json.dumps([digest, sorted(files)])
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
 def _problem(
@@ -150,22 +199,18 @@ def _problem(
     if spec.mode == "append" and PURGE_DATA in d.allow and (block := _lasting(record, change, source)):
         return block
     if spec.mode == "append" and record is not None and not change.replace:
-        new = change.files
         if not record.files:
             return Block(DATA_UNKNOWN, "the rows did not come from files, so no record says which files are in already")
-        if changed := [source.names.get(path, path) for path in new if path in record.files]:
-            why = f"files that are in already have changed: {listing(sorted(changed)[:SHOWN])}; a file is taken once"
-            return Block(DATA_UNKNOWN, f"{why}: restore them, add new files, or use mode: replace-if-changed")
-        if moved := _moved(record, source, new):
-            why = f"files that are in already under another path: {listing(sorted(moved)[:SHOWN])}"
-            return Block(DATA_UNKNOWN, f"{why}; restore the path, or use mode: replace-if-changed")
+        if SKIP_FILES in d.allow and ADD_FILES in d.allow and (change.files or change.known):
+            why = f"both `{SKIP_FILES}` and `{ADD_FILES}` are allowed, and files cannot be skipped and added: allow one"
+            return Block(DATA_UNKNOWN, why)
     live = {f.name: bare(f.type) for f in d.dataset.fields}
     if unlike := [f.name for f in want.fields or () if live.get(f.name) != bare(f.type)]:
         return Block(PARENT_BLOCKED, f"the columns {listing(unlike)} are not as declared yet")
     return None
 
 
-def _idle(spec: DataSpec, source: SourceState, record: DataRecord | None, new: dict[str, str]) -> bool:
+def _idle(spec: DataSpec, source: SourceState, record: DataRecord | None, new: Mapping[str, str]) -> bool:
     """The rows of this very source are in: that it would not fit today changes nothing."""
     if record is None or record.lost or not source.digest:
         return False
@@ -176,7 +221,8 @@ def _lasting(record: DataRecord | None, change: MaterializeTable, source: Source
     """Rows of files that are not in the source any more could not be written again."""
     if record is None or record.external is None or record.external.gone or not change.replace:
         return None
-    lost = len(record.files.keys() - source.files.keys())
+    there = {*source.files, *(key for keys in source.also.values() for key in keys)}
+    lost = len(record.files.keys() - there)
     if not lost:
         return None
     why = (
@@ -186,21 +232,13 @@ def _lasting(record: DataRecord | None, change: MaterializeTable, source: Source
     return Block(DATA_UNKNOWN, why)
 
 
-def _moved(record: DataRecord, source: SourceState, new: Mapping[str, str]) -> list[str]:
-    """New names of files that are gone under the names they were taken by: the same size, and the same time or etag."""
-    gone = {stamp for path, stamp in record.files.items() if path not in source.files}
-    return [source.names.get(path, path) for path, stamp in new.items() if stamp in gone]
-
-
 def _risk(d: Drafter, change: MaterializeTable, record: DataRecord | None) -> tuple[Risk, str | None]:
     if d.dataset.empty or not change.replace:
         return "safe", None
     return ("rewrite", None) if record is not None else ("destructive", PURGE_DATA)
 
 
-def _reason(spec: DataSpec, source: SourceState, record: DataRecord | None, new: dict[str, str]) -> str:
+def _reason(spec: DataSpec, source: SourceState, record: DataRecord | None, new: Mapping[str, str]) -> str:
     if spec.mode != "append" or record is None:
         return f"never filled: {source.told}" if record is None else f"the source has changed: {source.told}"
-    names = sorted(source.names.get(path, path) for path in new)
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return f"{len(names)} new {'file' if len(names) == 1 else 'files'}: {listing(names[:SHOWN])}{more}"
+    return f"{len(new)} new {'file' if len(new) == 1 else 'files'}: {_named(source, new)}"

@@ -283,7 +283,7 @@ def _after_dataset_change(dataset: DatasetState, change: c.Change) -> DatasetSta
 def record_after(record: DataRecord | None, change: c.MaterializeTable) -> DataRecord:
     """What is noted with the rows. Files stay known as long as the rows that came from them are there."""
     kept = {} if change.replace or record is None else record.files
-    return DataRecord(change.digest, {**kept, **change.files}, purged=change.purges)
+    return DataRecord(change.digest, {**kept, **change.files, **change.known}, purged=change.purges)
 
 
 def _altered(dataset: DatasetState, change: c.AlterColumns) -> DatasetState:

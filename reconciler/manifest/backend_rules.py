@@ -101,12 +101,18 @@ def _stays_filled(table: DesiredTable) -> bool:
     return table.data is not None and table.data.mode != "replace-if-changed"
 
 
+def _appends(table: DesiredTable) -> bool:
+    return table.data is not None and table.data.mode == "append"
+
+
 def _in_vain(capabilities: Capabilities, entry: Entry, word: str) -> str | None:
     match word:
         case "purge_data" if not isinstance(entry.declared, DesiredTable) or entry.declared.data is None:
             return "it lets `data` replace rows that did not come from there, and nothing else"
         case "mix_rows" if not isinstance(entry.declared, DesiredTable) or not _stays_filled(entry.declared):
             return "it lets other writers change the rows of `data` with `mode: append` or `once`, and nothing else"
+        case "skip_files" | "add_files" if not isinstance(entry.declared, DesiredTable) or not _appends(entry.declared):
+            return "it says what files are that `data` with `mode: append` may have taken already, and nothing else"
         case "replace_table" if not capabilities.replaces_tables:
             return "tables are altered in place there"
         case "replace_table" if entry.kind != "Table":

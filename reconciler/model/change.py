@@ -6,7 +6,7 @@ Every change knows its plan `action`. `model.plan_json` turns it into the `after
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from reconciler.model.arrow import ArrowType, Field
@@ -331,6 +331,13 @@ class MaterializeTable:
     """New rows may stand beside rows of unknown origin, which stay as they are."""
     seen: int | None = None
     """The version whose rows the plan was made on, with `mixes`."""
+    known: Mapping[str, str] = field(default_factory=dict)
+    """Noted with `files` and not read: further places of theirs, and files whose rows are in already."""
+
+    @property
+    def only_notes(self) -> bool:
+        """No row changes: what is in is noted."""
+        return not self.replace and (self.digest == self.base or bool(self.known and not self.files))
 
     @property
     def seen_rows(self) -> int | None:

@@ -108,7 +108,8 @@ class DataRecord:
     digest: str
     """Of the source they came from; of all files so far in mode `append`."""
     files: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), hash=False)
-    """Mode `append`: hash of a path -> hash of what the file was (size and time, or etag)."""
+    """Mode `append`: hash of a place -> hash of what the file was (size and time, or etag). The place is an absolute
+    path or a URI; in records of earlier versions also a path below the folder that the source named."""
     lost: bool = False
     """A data step was cut off and the history that would tell whether it landed is gone: nothing may be concluded."""
     noted: bool = True
@@ -130,7 +131,7 @@ class SourceState:
     digest: str = ""
     """Of its definition and what is there."""
     files: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), hash=False)
-    """Hash of a path -> hash of what the file is; empty for a source without files."""
+    """Hash of an absolute path or URI -> hash of what the file is; empty for a source without files."""
     names: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), hash=False, compare=False)
     """Hash of a path -> the path, for people."""
     told: str = ""
@@ -139,3 +140,6 @@ class SourceState:
     """Why nothing can be read from it into this table."""
     unused: tuple[str, ...] = ()
     """Its columns that the table does not declare, as far as they are known before it is read."""
+    also: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}), hash=False)
+    """Hash of a path -> further keys under which a ledger may know the file: the place that its links lead to, and the
+    names below the source's folder that earlier versions noted."""

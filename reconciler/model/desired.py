@@ -29,11 +29,13 @@ AllowWord = Literal[
     "drop_namespace",
     "purge_data",
     "mix_rows",
+    "skip_files",
+    "add_files",
     "recreate",
 ]
 ALLOW_WORDS: tuple[AllowWord, ...] = (
     "drop_column", "narrow_type", "set_not_null", "drop_index", "replace_table", "drop_namespace", "purge_data",
-    "mix_rows", "recreate",
+    "mix_rows", "skip_files", "add_files", "recreate",
 )  # fmt: skip
 
 

@@ -196,8 +196,8 @@ def change_to_json(change: c.Change) -> dict[str, Json]:
             continue  # The catalog shows no columns.
         elif f.name in _OPTIONAL and not value:
             continue  # Earlier plans have no such keys.
-        elif f.name in ("purges", "mixes", "seen") and not value:
-            continue  # No rows of unknown origin are concerned.
+        elif f.name in ("purges", "mixes", "seen", "known") and not value:
+            continue  # No rows of unknown origin are concerned, and no files but those that are read.
         else:
             out[f.name] = _encode(value)
     return out
@@ -279,6 +279,7 @@ _DECODERS: dict[str, Callable[[Any], Any]] = {
     "purges": lambda v: v,
     "mixes": bool,
     "seen": lambda v: v,
+    "known": dict,
     "from_catalog": str,
     "from_ident": tuple,
     "checksum": bool,

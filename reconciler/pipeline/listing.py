@@ -38,6 +38,8 @@ class Found:
     stamp: str
     inode: int | None = None
     """On a disk: another file that was put in its place has another one, whatever its time."""
+    real: str | None = None
+    """On a disk: where links on the way to it lead; None when there are none."""
 
 
 def listed(path: str, store_of: Callable[[str], Any], home: str | None = None) -> list[Found]:
@@ -100,20 +102,21 @@ def _on_disk(path: str, base: str, pattern: Pattern | None, home: str | None) ->
     try:
         need_inside(base, home)
         if pattern is None and not os.path.isdir(base):
-            yield _file(base, os.path.basename(base))
+            yield _file(base, os.path.basename(base), os.path.realpath(os.path.dirname(base)))
             return
         for folder, folders, files in os.walk(base, onerror=_raise, followlinks=True):
             folders[:] = [name for name in folders if not _loops(folder, name)]
             through_links += _linked(folder, base, real)
             if through_links > MOST_LINKED:
                 raise SourceError(f"{path}: more than {MOST_LINKED} folders are found through links: name the folders")
+            real_folder = os.path.realpath(folder)
             for name in folders:
                 need_inside(os.path.join(folder, name), home)
             for file in (os.path.join(folder, name) for name in files):
                 name = os.path.relpath(file, base)
                 if _wanted(name, pattern):
                     need_inside(file, home)
-                    yield _file(file, name)
+                    yield _file(file, name, real_folder)
     except OSError as error:
         raise SourceError(f"{path}: {error.strerror or error}: {error.filename or base}") from error
 
@@ -123,11 +126,12 @@ def _linked(folder: str, base: str, real: str) -> bool:
     return os.path.realpath(folder) != os.path.normpath(os.path.join(real, os.path.relpath(folder, base)))
 
 
-def _file(path: str, name: str) -> Found:
+def _file(path: str, name: str, real_folder: str) -> Found:
     status = os.stat(path)
     if not stat.S_ISREG(status.st_mode):
         raise SourceError(f"{path}: it is no regular file")
-    return Found(path, name, status.st_size, stamp_of(status), status.st_ino)
+    real = os.path.realpath(path) if os.path.islink(path) else os.path.join(real_folder, os.path.basename(path))
+    return Found(path, name, status.st_size, stamp_of(status), status.st_ino, real if real != path else None)
 
 
 def _raise(error: OSError) -> None:

@@ -51,18 +51,30 @@ def materialize(running: Running, change: MaterializeTable, place: DataPlace, co
             raise _moved_on(f"another run has filled {place.uri}")
         _need_rows_of_the_plan(held, change, record)
         _need_room(held, change)
-        listing = _listed(source, storage, change)
-        rows = _written(running, change, source, storage, listing, held)
-        _need_as_listed(source, storage, listing)
+        rows = [] if change.only_notes else _rows(running, change, source, storage, held)
         running.need_time()
         before, landed = _committed(held, change, rows, after, context.tag)
     return Written(before, int(landed.version), context.tag is not None)
 
 
+def _rows(
+    running: Running,
+    change: MaterializeTable,
+    source: Mapping[str, Any],
+    storage: Mapping[str, str],
+    held: Held,
+) -> list[Any]:
+    """Of the files of the plan, as they were listed from the first byte to the last."""
+    listing = _listed(source, storage, change)
+    rows = _written(running, change, source, storage, listing, held)
+    _need_as_listed(source, storage, listing)
+    return rows
+
+
 def moved(running: Running, change: MaterializeTable, storage: Mapping[str, str]) -> str | None:
     """Why the source is not the one of the plan any more. Raises CatalogError when it cannot be listed."""
-    if change.digest == change.base and not change.replace:
-        return None  # The rows are in: they are only noted.
+    if change.only_notes:
+        return None  # The rows are in.
     source = running.resolve(change.reads)
     try:
         _listed(source, storage_of(source) or storage, change)

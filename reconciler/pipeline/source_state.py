@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from reconciler.core.source_files import by_sight
 from reconciler.model.arrow import Field
 from reconciler.model.data import FILE_FORMATS, TEXTS, DataSpec, SourceState
 from reconciler.pipeline.conform import Rules, lacking, lost_fields, missing_fields, unused_fields
@@ -34,7 +34,8 @@ def look(
     try:
         listing = list_source(source, options, os.getcwd() if spec.links_stay else None)
         files = files_of(listing)
-        new = {key for key, stamp in files.items() if (taken or {}).get(key) != stamp}
+        also = _also(listing, files, taken or {})
+        new = by_sight(files, also, taken or {}).new
         unread = tuple(file for key, file in keyed(listing).items() if key in new)
         problems, unused = _fit(replace(listing, files=unread), source, options, fields, spec)
     except SourceError as error:
@@ -42,19 +43,37 @@ def look(
     problem = f"the source does not fit the table: {'; '.join(problems)}" if problems else None
     names = {key: file.uri for key, file in keyed(listing).items()}
     digest = digest_of(listing, spec.columns, sorted(spec.casts))
-    return SourceState(digest, files, names, _told(listing, source), problem, tuple(unused))
+    return SourceState(digest, files, names, _told(listing, source), problem, tuple(unused), also)
 
 
 def files_of(listing: Listing) -> dict[str, str]:
-    """Hash of a path -> hash of what the file is; nothing for a source that is not a matter of files."""
+    """Hash of a place -> hash of what the file is; nothing for a source that is not a matter of files. The inode is no
+    part of it: a copy of a disk that kept the times has the same files."""
     return {key: hashed(f"{f.size} {f.stamp}") for key, f in keyed(listing).items()}
 
 
 def keyed(listing: Listing) -> dict[str, SourceFile]:
-    """By the hash of the path below what the source names: the same folder, mounted or checked out elsewhere, has the
-    same files. Where two folders have a file of one name, by the whole path."""
-    counts = Counter(f.name for f in listing.files)
-    return {hashed(f.name if counts[f.name] == 1 else f.uri): f for f in listing.files}
+    """By the hash of the place, whatever the source's path says: another pattern finds the same files."""
+    return {hashed(f.uri): f for f in listing.files}
+
+
+def _also(listing: Listing, files: Mapping[str, str], taken: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """See `SourceState.also`. Earlier versions noted a file under its path below the folder before the first wildcard:
+    whatever that was, it is an end of the whole path."""
+    found: dict[str, tuple[str, ...]] = {}
+    for key, file in keyed(listing).items():
+        others = [hashed(file.real)] if file.real is not None else []
+        if taken and taken.get(key) != files[key]:
+            others += [end for end in map(hashed, _ends(file.uri)) if end in taken]
+        if others:
+            found[key] = tuple(others)
+    return found
+
+
+def _ends(uri: str) -> Iterator[str]:
+    path = uri.partition("://")[2].partition("/")[2] if "://" in uri else uri.lstrip("/")
+    parts = path.split("/")
+    return ("/".join(parts[start:]) for start in range(len(parts)))
 
 
 def digest_of(listing: Listing, columns: Mapping[str, str], casts: Sequence[str]) -> str:

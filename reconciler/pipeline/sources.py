@@ -48,6 +48,9 @@ class SourceFile:
     inode: int | None = field(default=None, compare=False)
     """On a disk. No part of what the source is: a copy that kept its times is the same."""
 
+    real: str | None = field(default=None, compare=False)
+    """On a disk: where links on the way to it lead."""
+
     @property
     def listed(self) -> Listed:
         return Listed(self.size, self.stamp, self.inode)
@@ -130,7 +133,7 @@ def _files(source: Source, storage_options: Mapping[str, str], home: str | None)
     files: dict[str, SourceFile] = {}
     for path in [given] if isinstance(given, str) else given:
         for found in _found(path, storage_options, home):
-            file = SourceFile(found.uri, found.size, found.stamp, found.name, found.inode)
+            file = SourceFile(found.uri, found.size, found.stamp, found.name, found.inode, found.real)
             files.setdefault(found.uri, file)
     ordered = tuple(files[uri] for uri in sorted(files))
     shape = {key: source[key] for key in _SHAPE if key in source}

@@ -88,7 +88,7 @@ def _columns_and_indexes(change: c.Change, before: Mapping[str, Any]) -> Iterato
             found = before.get("columns")
             were = {f["name"]: f for f in found} if isinstance(found, list) else {}
             yield from (_rewritten(f, were.get(f.name)) for f in change.fields)
-        case c.MaterializeTable() if change.digest == change.base and not change.replace:
+        case c.MaterializeTable() if change.only_notes:
             yield "~ a note of the rows that are in already"
         case c.MaterializeTable():
             where = next((change.reads[k] for k in ("path", "table", "query", "sql") if k in change.reads), "")

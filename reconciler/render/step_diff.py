@@ -123,7 +123,7 @@ def _of_the_dataset(change: c.Change, before: Mapping[str, Any]) -> Iterator[Par
         case c.RewriteColumns():
             old = _fields(before)
             yield COLUMNS, (Line(f.name, old.get(f.name), _column(f)) for f in change.fields)
-        case c.MaterializeTable() if change.digest == change.base and not change.replace:
+        case c.MaterializeTable() if change.only_notes:
             yield ROWS, [Line("rows", "in already", "in already, and noted")]
         case c.MaterializeTable():
             where = next((change.reads[k] for k in ("path", "table", "query", "sql") if k in change.reads), "")

@@ -109,11 +109,40 @@ def test_files_that_are_gone_do_not_matter_to_append() -> None:
     assert change(planned("replace-if-changed", LOADED, less)).files == less.files
 
 
-def test_a_file_that_changed_after_it_was_taken_is_not_taken_again() -> None:
-    other = replace(SOURCE, digest="sha256:x", files={**FILES, "path-a": "stamp-z"})
-    step = held(planned("append", LOADED, other))
-    assert step.blocked_by == "data_unaccounted"
-    assert "a.parquet" in step.reason
+CHANGED = replace(SOURCE, digest="sha256:x", files={**FILES, "path-a": "stamp-z"})
+COPIED = replace(SOURCE, files={**FILES, "path-x": "stamp-a"}, names={**NAMES, "path-x": "x.parquet"})
+BOTH = replace(CHANGED, files={**CHANGED.files, **COPIED.files, "path-a": "stamp-z", "path-c": "stamp-c"})
+
+
+@pytest.mark.parametrize(("source", "named"), [(CHANGED, "a.parquet"), (COPIED, "x.parquet")])
+def test_a_file_that_may_be_in_is_neither_taken_nor_skipped_unasked(source: SourceState, named: str) -> None:
+    made = planned("append", LOADED, source)
+    step = held(made)
+    assert step.blocked_by == "allow:skip_files"
+    for said in (named, "`skip_files` counts them as in", "`add_files` adds their rows"):
+        assert said in step.reason
+    assert plan_from_json(plan_to_json(made)) == made
+
+
+@pytest.mark.parametrize("source", [CHANGED, COPIED, BOTH])
+def test_a_word_says_what_such_a_file_is(source: SourceState) -> None:
+    def with_word(word: str) -> MaterializeTable:
+        return change(planned("append", LOADED, source, replace(READY, allow=frozenset({word}))))
+
+    asked = {path: stamp for path, stamp in source.files.items() if path != "path-c" and FILES.get(path) != stamp}
+    new = {"path-c": "stamp-c"} if source is BOTH else {}
+    skipped, added = with_word("skip_files"), with_word("add_files")
+    assert (skipped.files, skipped.known, skipped.only_notes) == (new, asked, not new)
+    assert (added.files, added.known, added.only_notes) == ({**new, **asked}, {}, False)
+    assert LOADED.digest not in (skipped.digest, added.digest), "another run of the step is told from none"
+    for word in ("skip_files", "add_files"):
+        made = planned("append", LOADED, source, replace(READY, allow=frozenset({word})))
+        assert plan_from_json(plan_to_json(made)) == made
+    both = planned("append", LOADED, source, replace(READY, allow=frozenset({"skip_files", "add_files"})))
+    assert held(both).blocked_by == "data_unaccounted"
+    for mode in ("once", "replace-if-changed"):
+        step = fill(planned(mode, LOADED, source, empty=False))
+        assert step is None or step.verdict == "allowed", "it is asked for in mode append alone"
 
 
 @pytest.mark.parametrize("mode", ["once", "append"])
