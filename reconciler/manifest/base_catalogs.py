@@ -63,7 +63,7 @@ def _hold_back_sources(registry: Registry, base: Registry, where: str) -> None:
             there = base.tables.get(catalog, {}).get(ident)
             known = there.declared.data if there is not None and isinstance(there.declared, DesiredTable) else None
             unread = why if known is None or known.source != mine.data.source else None
-            entry.declared = replace(mine, data=replace(mine.data, unread=unread, links_stay=True))
+            entry.declared = replace(mine, data=replace(mine.data, unread=unread, untrusted=True))
 
 
 def _hold_back_locations(registry: Registry, base: Registry, where: str) -> None:

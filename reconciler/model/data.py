@@ -43,8 +43,9 @@ class DataSpec:
     """The same for every column (`missing: null` of `data`)."""
     unread: str | None = field(default=None, compare=False)
     """Why the source is not looked at."""
-    links_stay: bool = field(default=False, compare=False)
-    """Files in the working directory are somebody else's: links that lead out of it are not followed."""
+    untrusted: bool = field(default=False, compare=False)
+    """The checkout that the source reads may be a stranger's: links that lead out of it are not followed, and no
+    message shows what is in a file."""
 
     def may_lack(self, column: str) -> bool:
         return self.missing_null or column in self.nulls

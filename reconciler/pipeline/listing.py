@@ -20,6 +20,9 @@ MOST_LINKED = 10_000
 """Folders that are reached through links: a few links beside each other multiply to any number of them."""
 
 
+_OF_GIT = ".git"
+
+
 class SourceError(Exception):
     """The source cannot be listed. The message says why and never holds a storage option."""
 
@@ -42,12 +45,12 @@ class Found:
     """On a disk: where links on the way to it lead; None when there are none."""
 
 
-def listed(path: str, store_of: Callable[[str], Any], home: str | None = None) -> list[Found]:
-    """By URI; empty when a folder is, or nothing matches. `store_of` connects to the root of a bucket. `home`: a folder
-    that links in it may not lead out of. Raises SourceError, and what `store_of` raises."""
+def listed(path: str, store_of: Callable[[str], Any], untrusted: bool = False) -> list[Found]:
+    """By URI; empty when a folder is, or nothing matches. `store_of` connects to the root of a bucket. `untrusted`:
+    links in the folders may be a stranger's (see `home_of`). Raises SourceError, and what `store_of` raises."""
     if is_local(path):
         base, pattern = _split(os.path.abspath(local_path(path)))
-        found = _on_disk(path, base, pattern, home)
+        found = _on_disk(path, base, pattern, home_of(base) if untrusted else None)
     else:
         scheme, _, rest = with_store_scheme(path).partition("://")
         bucket, _, key = rest.partition("/")
@@ -81,16 +84,41 @@ def _named(pattern: str, name: str) -> bool:
     return matches_items(pattern, name, "*", lambda p, c: p == c)
 
 
-def need_inside(path: str, home: str | None) -> None:
-    """Raises SourceError for a path in `home` that links lead out of it, or into the data of git."""
-    if home is None or not is_local(path):
+def home_of(path: str) -> str:
+    """The folder that links on the way to a path and below it may not lead out of: the checkout that it is in, whatever
+    the working directory is. A link in a checkout may be a stranger's, so where it leads there is no other one. Outside
+    of every checkout: the working directory where the path is below it, otherwise what the path itself leads to."""
+    home: str | None = None
+    at = "/"
+    for part in path.split("/"):
+        below = os.path.join(at, part)
+        if home is not None and os.path.islink(below):
+            break
+        at = os.path.realpath(below)
+        if os.path.lexists(os.path.join(at, _OF_GIT)):
+            home = at
+    if home is not None:
+        return home
+    here = os.path.abspath(os.curdir)
+    return os.path.realpath(here if _below(path, here) else path)
+
+
+def need_own(path: str) -> None:
+    """Raises SourceError for a path on a disk that links lead out of its home."""
+    if is_local(path):
+        base = os.path.abspath(local_path(path))
+        _need_inside(base, home_of(base))
+
+
+def _need_inside(path: str, home: str | None) -> None:
+    """Nor is what git keeps for itself in it: a checkout has tokens there."""
+    if home is None:
         return
-    path, home = os.path.abspath(local_path(path)), os.path.abspath(home)
-    if not _below(path, home):
-        return
-    real, top = os.path.realpath(path), os.path.realpath(home)
-    if not _below(real, top) or ".git" in os.path.relpath(real, top).split("/"):
-        raise SourceError(f"{path}: a link leads out of {home}; with --catalogs-from it is not followed")
+    real = os.path.realpath(path)
+    if not _below(real, home) or _OF_GIT in os.path.relpath(real, home).split("/"):
+        raise SourceError(
+            f"{path}: a link leads out of {home}; with --catalogs-from it is not followed: put the file itself there"
+        )
 
 
 def _below(path: str, folder: str) -> bool:
@@ -100,7 +128,7 @@ def _below(path: str, folder: str) -> bool:
 def _on_disk(path: str, base: str, pattern: Pattern | None, home: str | None) -> Iterator[Found]:
     real, through_links = os.path.realpath(base), 0
     try:
-        need_inside(base, home)
+        _need_inside(base, home)
         if pattern is None and not os.path.isdir(base):
             yield _file(base, os.path.basename(base), os.path.realpath(os.path.dirname(base)))
             return
@@ -111,11 +139,11 @@ def _on_disk(path: str, base: str, pattern: Pattern | None, home: str | None) ->
                 raise SourceError(f"{path}: more than {MOST_LINKED} folders are found through links: name the folders")
             real_folder = os.path.realpath(folder)
             for name in folders:
-                need_inside(os.path.join(folder, name), home)
+                _need_inside(os.path.join(folder, name), home)
             for file in (os.path.join(folder, name) for name in files):
                 name = os.path.relpath(file, base)
                 if _wanted(name, pattern):
-                    need_inside(file, home)
+                    _need_inside(file, home)
                     yield _file(file, name, real_folder)
     except OSError as error:
         raise SourceError(f"{path}: {error.strerror or error}: {error.filename or base}") from error

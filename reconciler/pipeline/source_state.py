@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -17,6 +16,7 @@ from reconciler.pipeline.listing import SourceError
 from reconciler.pipeline.source_fit import fits
 from reconciler.pipeline.sources import Listing, SourceFile, digest, list_source, source_schemas, storage_of
 
+_UNSHOWN = "with --catalogs-from it is not shown what is in it: plan without it, in a checkout of your own"
 HEAD = 8 * 2**20
 """Bytes of JSON that a plan reads to learn the keys; the step itself reads on."""
 
@@ -32,18 +32,31 @@ def look(
     already (`files_of`), which nobody reads again. Raises nothing that a source did: that is its state."""
     options = storage_of(source) or dict(storage)
     try:
-        listing = list_source(source, options, os.getcwd() if spec.links_stay else None)
+        listing = list_source(source, options, spec.untrusted)
         files = files_of(listing)
         also = _also(listing, files, taken or {})
         new = by_sight(files, also, taken or {}).new
         unread = tuple(file for key, file in keyed(listing).items() if key in new)
-        problems, unused = _fit(replace(listing, files=unread), source, options, fields, spec)
+        problems, unused = _fitted(replace(listing, files=unread), source, options, fields, spec)
     except SourceError as error:
         return SourceState(problem=f"the source cannot be read: {error}")
     problem = f"the source does not fit the table: {'; '.join(problems)}" if problems else None
     names = {key: file.uri for key, file in keyed(listing).items()}
     digest = digest_of(listing, spec.columns, sorted(spec.casts))
     return SourceState(digest, files, names, _told(listing, source), problem, tuple(unused), also)
+
+
+def _fitted(
+    listing: Listing, source: Mapping[str, Any], storage: Mapping[str, str], fields: Sequence[Field], spec: DataSpec
+) -> tuple[list[str], list[str]]:
+    """As `_fit`. Of files that may be a stranger's, or what a link of his leads to, nothing that is in them is told."""
+    if not spec.untrusted:
+        return _fit(listing, source, storage, fields, spec)
+    try:
+        problems, _ = _fit(listing, source, storage, fields, spec)
+    except SourceError as error:
+        raise SourceError(f"a file is no {source['format']} that can be read; {_UNSHOWN}") from error
+    return [f"its columns are not those that are declared, or of other types; {_UNSHOWN}"] if problems else [], []
 
 
 def files_of(listing: Listing) -> dict[str, str]:

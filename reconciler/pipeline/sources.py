@@ -22,7 +22,7 @@ from reconciler.catalog.storage_objects import connect
 from reconciler.model.data import FILE_FORMATS
 from reconciler.model.errors import CatalogError
 from reconciler.pipeline.file_reader import FileError, Listed, schema_of
-from reconciler.pipeline.listing import Found, SourceError, first_words, listed, need_inside
+from reconciler.pipeline.listing import Found, SourceError, first_words, listed, need_own
 
 STORAGE = "storage."
 LOOKED_AT = 64
@@ -79,19 +79,20 @@ def opening(source: Source, storage_options: Mapping[str, str]) -> dict[str, str
     return storage_of(source) or dict(storage_options)
 
 
-def list_source(source: Source, storage_options: Mapping[str, str], home: str | None = None) -> Listing:
+def list_source(source: Source, storage_options: Mapping[str, str], untrusted: bool = False) -> Listing:
     """Raises SourceError. `storage_options`: those of the source (`storage_of`), or of the catalog of its table.
-    `home`: a folder that links in it may not lead out of."""
+    `untrusted`: links in its folders may be a stranger's."""
     match source["format"]:
         case "lance":
-            need_inside(source["path"], home)
+            if untrusted:
+                need_own(source["path"])
             return _lance(source, storage_options)
         case "delta":
-            return _delta(source, storage_options, home)
+            return _delta(source, storage_options, untrusted)
         case format_ if format_ in FILE_FORMATS:
-            return _files(source, storage_options, home)
+            return _files(source, storage_options, untrusted)
         case _:
-            return _stated(source, storage_options, home)
+            return _stated(source, storage_options, untrusted)
 
 
 def source_schema(listing: Listing, source: Source, storage_options: Mapping[str, str]) -> Any:
@@ -128,11 +129,11 @@ def _schema(file: SourceFile, source: Source, storage_options: Mapping[str, str]
 # files
 
 
-def _files(source: Source, storage_options: Mapping[str, str], home: str | None) -> Listing:
+def _files(source: Source, storage_options: Mapping[str, str], untrusted: bool) -> Listing:
     given = source["path"]
     files: dict[str, SourceFile] = {}
     for path in [given] if isinstance(given, str) else given:
-        for found in _found(path, storage_options, home):
+        for found in _found(path, storage_options, untrusted):
             file = SourceFile(found.uri, found.size, found.stamp, found.name, found.inode, found.real)
             files.setdefault(found.uri, file)
     ordered = tuple(files[uri] for uri in sorted(files))
@@ -140,10 +141,10 @@ def _files(source: Source, storage_options: Mapping[str, str], home: str | None)
     return Listing(digest([source["format"], shape, sorted([f.name, f.size, f.stamp] for f in ordered)]), ordered)
 
 
-def _found(path: str, storage_options: Mapping[str, str], home: str | None) -> Sequence[Found]:
+def _found(path: str, storage_options: Mapping[str, str], untrusted: bool) -> Sequence[Found]:
     """Never empty."""
     try:
-        found = listed(path, lambda url: connect(url, storage_options), home)
+        found = listed(path, lambda url: connect(url, storage_options), untrusted)
     except CatalogError as error:
         raise SourceError(f"{path}: {error.message}") from error
     if not found:
@@ -182,10 +183,10 @@ def _dataset(source: Source, storage_options: Mapping[str, str], version: int | 
         raise SourceError(f"{uri}: there is no Lance table{what} that can be read: {first_words(error)}") from error
 
 
-def _delta(source: Source, storage_options: Mapping[str, str], home: str | None) -> Listing:
+def _delta(source: Source, storage_options: Mapping[str, str], untrusted: bool) -> Listing:
     """The newest commit of its log, or the one that `versionAsOf` asks for."""
     commits: dict[int, Found] = {}
-    for found in _found(f"{source['path'].rstrip('/')}/_delta_log", storage_options, home):
+    for found in _found(f"{source['path'].rstrip('/')}/_delta_log", storage_options, untrusted):
         name = _COMMIT.fullmatch(found.name)
         if name is not None and (name.group(2) == "json" or int(name.group(1)) not in commits):
             commits[int(name.group(1))] = found
@@ -199,10 +200,10 @@ def _delta(source: Source, storage_options: Mapping[str, str], home: str | None)
     return Listing(digest(["delta", version, stamp, options.get("timestampasof")]), version=version)
 
 
-def _stated(source: Source, storage_options: Mapping[str, str], home: str | None) -> Listing:
+def _stated(source: Source, storage_options: Mapping[str, str], untrusted: bool) -> Listing:
     stated = {key: source[key] for key in (*_STATED[source["format"]], "token") if key in source}
     views = {
-        name: list_source(view, opening(view, storage_options), home)
+        name: list_source(view, opening(view, storage_options), untrusted)
         for name, view in sorted((source.get("views") or {}).items())
     }
     digests = {name: found.digest for name, found in views.items()}
