@@ -94,7 +94,7 @@ def test_nobody_is_asked_to_declare_a_container(tmp_path: Path) -> None:
     assert codes(load_text(tmp_path, CATALOG, namespace("w"), capabilities_of=lambda _: Containers())) == ["M408"]
 
 
-ALL_THREE = {"replace_table", "drop_namespace", "purge_data"}
+ALWAYS = {"purge_data", "skip_files", "add_files"}
 
 
 class Cascading(Capabilities):
@@ -106,14 +106,14 @@ class Cascading(Capabilities):
 @pytest.mark.parametrize(
     ("capabilities", "on_namespace", "on_table"),
     [
-        (Capabilities(), ALL_THREE, ALL_THREE),
-        (Cascading(), {"replace_table", "purge_data"}, {"drop_namespace", "purge_data"}),
+        (Capabilities(), {"replace_table", "drop_namespace", *ALWAYS}, {"replace_table", "drop_namespace", *ALWAYS}),
+        (Cascading(), {"replace_table", *ALWAYS}, {"drop_namespace", *ALWAYS}),
     ],
 )
 def test_allow_words_without_effect(
     tmp_path: Path, capabilities: Capabilities, on_namespace: set[str], on_table: set[str]
 ) -> None:
-    words = "allow: [replace_table, drop_namespace, purge_data, drop_column]"
+    words = "allow: [replace_table, drop_namespace, purge_data, skip_files, add_files, drop_column]"
     loaded = load_text(
         tmp_path, CATALOG, namespace("n", words), table("n, t", words), capabilities_of=lambda _: capabilities
     )

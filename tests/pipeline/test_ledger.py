@@ -7,9 +7,11 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pipeline.filled_table import APPEND, FilledTable, Make, rows
 from pyarrow import parquet as pq
+from servers.moto import Moto
 
 from reconciler.pipeline import materialize, source_state
 from reconciler.pipeline.source_state import hashed
@@ -188,3 +190,48 @@ def test_the_ledger_has_one_entry_for_a_file(make: Make) -> None:
     touch(t, "raw/0.parquet")
     t.apply("--allow", "skip_files")
     assert entries() == (2 if real else 4)
+
+
+# S3
+
+
+def send(moto: Moto, path: str, start: int) -> None:
+    sink = pa.BufferOutputStream()
+    pq.write_table(rows(start), sink)
+    bucket, _, key = path.removeprefix("s3://").partition("/")
+    moto.client.put_object(Bucket=bucket, Key=key, Body=sink.getvalue().to_pybytes())
+
+
+def test_objects_are_known_by_place_and_etag(make: Make, moto: Moto, monkeypatch: pytest.MonkeyPatch) -> None:
+    bucket = moto.make_bucket(f"ledger-{os.getpid()}")
+    t = make(APPEND)
+    source = {"format": "parquet"}
+    for key, value in moto.storage_options.items():
+        monkeypatch.setenv(f"LEDGER_{key}", value)
+        source[f"storage.{key}"] = f"${{env:LEDGER_{key}}}"
+
+    def at(path: str) -> None:
+        t.spec = {"data": {"source": {**source, "path": f"{bucket}/{path}"}, "mode": APPEND}}
+
+    send(moto, f"{bucket}/g/2024/a.parquet", 100)
+    at("g/2024/*.parquet")
+    t.apply()
+    send(moto, f"{bucket}/g/2025/a.parquet", 110)
+    send(moto, f"{bucket}/g/2024/a.parquet", 100)  # The same content has the same etag: it is the same object.
+    at("g/*/*.parquet")
+    t.apply()
+    assert t.ids() == [*BEFORE, *range(100, 120)]
+    t.need_settled()
+    send(moto, f"{bucket}/h/copy.parquet", 110)
+    at("*/**/*.parquet")
+    word, reason = t.blocked()
+    assert word == SKIP
+    assert "under another path: " in reason
+    assert f"{bucket}/h/copy.parquet" in reason
+    t.apply("--allow", "skip_files")
+    t.need_settled()
+    send(moto, f"{bucket}/g/2025/a.parquet", 150)
+    assert t.blocked()[0] == SKIP
+    t.apply("--allow", "add_files")
+    assert t.ids() == [*BEFORE, *range(100, 120), *range(150, 160)]
+    t.need_settled()
