@@ -125,7 +125,7 @@ class SparkDataPlane:
 def _told(error: SparkError) -> CatalogError:
     """What is wrong with the data, where a task had no other way to say it; anything else Spark has tried again."""
     text = str(error)
-    changed = "file_reader.FileChanged: "
+    changed = "file_reader.FileChangedError: "
     if changed in text:
         return CatalogError(Code.INVALID_TABLE_STATE, f"{text.partition(changed)[2]}; nothing was committed")
     for kind in ("file_reader.FileError: ", "conform.ValueProblem: "):

@@ -43,7 +43,7 @@ class FileError(ValueError):
     """The file, the column and the value are in the message."""
 
 
-class FileChanged(FileError):
+class FileChangedError(FileError):
     """The file is not the one that was listed: what was read of it may be of both."""
 
 
@@ -211,8 +211,8 @@ def stamp_of(status: os.stat_result) -> str:
     return str(status.st_mtime_ns)
 
 
-def _changed(uri: str) -> FileChanged:
-    return FileChanged(
+def _changed(uri: str) -> FileChangedError:
+    return FileChangedError(
         f"{uri}: the file has changed since the source was listed: let its writer finish, then make a new plan"
     )
 

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from reconciler.pipeline import column_casts, file_reader, table_task
 from reconciler.pipeline.conform import TEXT, Rules, ValueProblem, conform, to_type
-from reconciler.pipeline.file_reader import FileChanged, FileError
+from reconciler.pipeline.file_reader import FileChangedError, FileError
 
 Unit = dict[str, Any]
 """uri, options, version of the table; schema (what is written, in Arrow IPC); fills (column -> what gives its values
@@ -163,7 +163,7 @@ def _answered(unit: Unit, batches: Iterator[Any]) -> Iterator[Any]:
     except Exception:
         if watched.error is None:
             raise
-        changed = isinstance(watched.error, FileChanged)
+        changed = isinstance(watched.error, FileChangedError)
         yield table_task._rows([json.dumps({"key": unit["key"], "error": str(watched.error), "changed": changed})])
         return
     answer = {"key": unit["key"], "fragments": fragments, "rows": watched.count, "bytes": watched.size}

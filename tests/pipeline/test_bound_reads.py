@@ -16,8 +16,10 @@ from pipeline.in_process import running
 from pyarrow import parquet as pq
 from servers.moto import Moto
 
-from reconciler.pipeline import file_reader, frames, listing, write_task
+from reconciler.pipeline import data_plane, file_reader, frames, listing, write_task
 from reconciler.pipeline.file_reader import FileError, read_batches
+from reconciler.pipeline.jobs import done
+from reconciler.pipeline.session import SparkError
 from reconciler.pipeline.sources import list_source
 
 TARGET = pa.schema([("id", pa.int64())])
@@ -295,3 +297,17 @@ def test_parts_of_an_object_are_of_one_object(moto: Moto, tmp_path: Path) -> Non
     moto.client.delete_object(Bucket=bucket.removeprefix("s3://"), Key=key)
     with pytest.raises(listing.SourceError, match="part 1"):
         read(4, 6)
+
+
+def test_what_a_task_of_spark_raises_is_told_as_such() -> None:
+    """Where rows go through Spark's engine there is no other way to say it."""
+    raised = '  File "x.py", line 1\nreconciler.pipeline.file_reader.FileChangedError: raw/a.csv: the file has changed'
+    error = Exception(f"An error occurred\nTraceback (most recent call last):\n{raised}\n\tat org.apache.spark\n")
+
+    def fails() -> None:
+        raise error
+
+    with pytest.raises(SparkError) as caught:
+        done(fails)
+    told = data_plane._told(caught.value)
+    assert told.message == "raw/a.csv: the file has changed; nothing was committed"
