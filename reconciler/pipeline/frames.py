@@ -14,6 +14,7 @@ from reconciler.model.errors import CatalogError, Code
 from reconciler.pipeline import write_task
 from reconciler.pipeline.conform import TEXT, Rules, ambiguous
 from reconciler.pipeline.jobs import TASKS_PER_CORE, Stopped, carried_by_value, done, finished
+from reconciler.pipeline.listing import SourceError
 from reconciler.pipeline.pieces import Piece, pieces_of
 from reconciler.pipeline.sources import Listing, opening, source_schema
 from reconciler.pipeline.spark_types import carried_schema
@@ -100,7 +101,8 @@ def _views(
         names: list[str] = []
         try:
             for name, view in source.get("views", {}).items():
-                done(partial(_make_view, spark, slots, name, view, opening(view, storage), listing.views[name]))
+                frame = _view(spark, slots, view, opening(view, storage), listing.views[name])
+                done(partial(frame.createOrReplaceTempView, name))
                 names.append(name)
             yield
         finally:
@@ -109,19 +111,15 @@ def _views(
                     spark.catalog.dropTempView(name)
 
 
-def _make_view(
-    spark: Any, slots: int, name: str, view: Mapping[str, Any], options: Mapping[str, str], listing: Listing
-) -> None:
-    _view(spark, slots, view, options, listing).createOrReplaceTempView(name)
-
-
 def _view(spark: Any, slots: int, view: Mapping[str, Any], options: Mapping[str, str], listing: Listing) -> Any:
     """Of exactly what was listed when the step began."""
     if view["format"] in BY_SPARK:
-        frame = _loaded(spark, view, listing)
-        _need_distinct(frame.columns, f"{view['format']} {view.get('table') or view.get('path', '')}".rstrip())
+        frame = done(lambda: _loaded(spark, view, listing))
+        _need_distinct(
+            done(lambda: frame.columns), f"{view['format']} {view.get('table') or view.get('path', '')}".rstrip()
+        )
         return frame
-    schema = source_schema(listing, view, options)
+    schema, pieces = _known(listing, view, options)
     if schema is None:
         raise CatalogError(
             Code.UNSUPPORTED, f"a view of {view['format']} has no columns of its own: use another format"
@@ -138,8 +136,15 @@ def _view(spark: Any, slots: int, view: Mapping[str, Any], options: Mapping[str,
         "mapping": {},
         "rules": Rules(nulls=frozenset(schema.names), folds=True),
     }
-    pieces = pieces_of(listing, view, options)
-    return _restored(_from_files(spark, slots, pieces, unit, schema), schema)
+    return done(lambda: _restored(_from_files(spark, slots, pieces, unit, schema), schema))
+
+
+def _known(listing: Listing, view: Mapping[str, Any], options: Mapping[str, str]) -> tuple[Any, list[Piece]]:
+    """What files say of themselves before their rows are read."""
+    try:
+        return source_schema(listing, view, options), pieces_of(listing, view, options)
+    except SourceError as error:
+        raise CatalogError(Code.INVALID_INPUT, f"the source cannot be read: {error}") from error
 
 
 def _need_distinct(names: Sequence[str], where: str) -> None:

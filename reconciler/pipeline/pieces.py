@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from reconciler.model.errors import CatalogError, Code
 from reconciler.pipeline import file_reader
-from reconciler.pipeline.file_reader import is_local, local_path
+from reconciler.pipeline.file_reader import FileError, is_local, local_path
 from reconciler.pipeline.sources import Listing, SourceFile
 
 LARGE = 64 * 2**20
@@ -32,10 +33,13 @@ class Piece:
 
 
 def pieces_of(listing: Listing, source: Mapping[str, Any], storage: Mapping[str, str]) -> list[Piece]:
-    """In the order of the rows."""
+    """In the order of the rows. Raises CatalogError when a file is not as it was listed."""
     if source["format"] == "lance":
         return _fragments(str(source["path"]), listing, storage)
-    return [piece for file in listing.files for piece in _of_file(file, source, storage)]
+    try:
+        return [piece for file in listing.files for piece in _of_file(file, source, storage)]
+    except FileError as error:
+        raise CatalogError(Code.INVALID_INPUT, f"the source cannot be read: {error}") from error
 
 
 def _of_file(file: SourceFile, source: Mapping[str, Any], storage: Mapping[str, str]) -> list[Piece]:

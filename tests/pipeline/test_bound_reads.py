@@ -16,7 +16,8 @@ from pipeline.in_process import running
 from pyarrow import parquet as pq
 from servers.moto import Moto
 
-from reconciler.pipeline import data_plane, file_reader, frames, listing, write_task
+from reconciler.model.errors import CatalogError
+from reconciler.pipeline import data_plane, file_reader, frames, listing, pieces, write_task
 from reconciler.pipeline.file_reader import FileError, read_batches
 from reconciler.pipeline.jobs import done
 from reconciler.pipeline.session import SparkError
@@ -311,3 +312,15 @@ def test_what_a_task_of_spark_raises_is_told_as_such() -> None:
         done(fails)
     told = data_plane._told(caught.value)
     assert told.message == "raw/a.csv: the file has changed; nothing was committed"
+
+
+def test_a_large_file_is_cut_into_pieces_as_it_was_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pieces, "LARGE", 0)
+    path = tmp_path / "a.parquet"
+    WRITERS["parquet"](path)
+    source = {"format": "parquet", "path": str(path)}
+    found = list_source(source, {})
+    assert [(p.part, p.inode) for p in pieces.pieces_of(found, source, {})] == [([0], path.stat().st_ino)]
+    touched(path)
+    with pytest.raises(CatalogError, match=r"a\.parquet: the file has changed"):
+        pieces.pieces_of(found, source, {})

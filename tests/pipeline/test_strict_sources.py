@@ -343,7 +343,9 @@ def test_names_that_are_one_to_spark(tmp_path: Path, what: str, monkeypatch: pyt
     )
     run = apply(tmp_path)
     assert run.code == 5, run.out
-    assert re.search(told, run.json["steps"][-1]["error"]["message"]), run.out
+    message = run.json["steps"][-1]["error"]["message"]
+    assert re.search(told, message), message
+    assert re.match("the source (cannot be read|does not fit the table): /", message), message
     assert rows_of(tmp_path) == []
 
 
