@@ -104,10 +104,16 @@ def home_of(path: str) -> str:
 
 
 def need_own(path: str) -> None:
-    """Raises SourceError for a path on a disk that links lead out of its home."""
-    if is_local(path):
-        base = os.path.abspath(local_path(path))
-        _need_inside(base, home_of(base))
+    """Raises SourceError for a path on a disk that links lead out of its home, or that has such a link below it."""
+    if not is_local(path):
+        return
+    base = os.path.abspath(local_path(path))
+    home = home_of(base)
+    _need_inside(base, home)
+    for folder, folders, files in os.walk(base):
+        for found in (os.path.join(folder, name) for name in (*folders, *files)):
+            if os.path.islink(found):
+                _need_inside(found, home)
 
 
 def _need_inside(path: str, home: str | None) -> None:

@@ -149,6 +149,19 @@ def test_links_stay_in_a_folder_that_is_somebody_elses(tmp_path: Path) -> None:
         (raw / "link").unlink()
 
 
+def test_links_inside_of_a_lance_table_stay_there_too(tmp_path: Path) -> None:
+    put(tmp_path, "home/.git/config", "away/1.manifest")
+    source = {"format": "lance", "path": f"{tmp_path}/home/t.lance"}
+    lance.write_dataset(pa.table({"id": [1]}), source["path"])
+    assert list_source(source, {}, True).version == 1
+    (data,) = (tmp_path / "home" / "t.lance" / "data").iterdir()
+    data.rename(tmp_path / "away" / data.name)
+    data.symlink_to(tmp_path / "away" / data.name)
+    assert list_source(source, {}).version == 1
+    with pytest.raises(SourceError, match="a link leads out of"):
+        list_source(source, {}, True)
+
+
 def test_what_cannot_be_listed_is_never_empty(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     put(tmp_path, "only/_x", "f")
