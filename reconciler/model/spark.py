@@ -8,8 +8,8 @@ from typing import Final, Literal
 Runner = Literal["local", "spark"]
 """`local`: threads of this process."""
 RUNNERS: Final[tuple[Runner, ...]] = ("local", "spark")
-
-
+ZONE: Final = "UTC"
+"""Of every session: a time without a zone counts as UTC, wherever the program runs."""
 DEFAULT_IN_PROCESS_ROWS = 10_000_000
 DEFAULT_IN_PROCESS_BYTES = 1 << 30
 

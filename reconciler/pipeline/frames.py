@@ -17,13 +17,14 @@ from reconciler.pipeline.jobs import TASKS_PER_CORE, Stopped, carried_by_value, 
 from reconciler.pipeline.listing import SourceError
 from reconciler.pipeline.pieces import Piece, pieces_of
 from reconciler.pipeline.sources import Listing, opening, source_schema
-from reconciler.pipeline.spark_types import carried_schema
+from reconciler.pipeline.spark_types import carried_schema, queried_schema
 from reconciler.pipeline.write_task import Unit
 
 if TYPE_CHECKING:
     from reconciler.pipeline.data_plane import Running
 
 BY_SPARK = frozenset({"delta", "iceberg", "jdbc"})
+_NTZ = "preferTimestampNTZ"
 
 
 @contextmanager
@@ -45,29 +46,33 @@ def frame_of(
     else:
         schema = pa.ipc.read_schema(pa.py_buffer(unit["schema"]))
         pieces = pieces_of(listing, source, storage)
-        yield _from_files(spark, slots, pieces, unit, schema), {**unit, "mapping": {}, "fills": {}, "rules": TEXT}
+        try:
+            carried = carried_schema(schema)
+        except ValueError as error:
+            raise CatalogError(Code.UNSUPPORTED, f"{error}: leave `orderBy` and `partitions` out") from error
+        yield _from_files(spark, slots, pieces, unit, carried), {**unit, "mapping": {}, "fills": {}, "rules": TEXT}
 
 
-def _from_files(spark: Any, slots: int, pieces: Sequence[Piece], unit: Unit, schema: pa.Schema) -> Any:
+def _from_files(spark: Any, slots: int, pieces: Sequence[Piece], unit: Unit, carried: pa.Schema) -> Any:
     """Rows already in the names of the table, and in types that Spark can carry."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    try:
-        carried = carried_schema(schema)
-    except ValueError as error:
-        raise CatalogError(Code.UNSUPPORTED, f"{error}: leave `orderBy` and `partitions` out") from error
     count = min(len(pieces), slots * TASKS_PER_CORE)
     files = [piece.to_unit() for piece in pieces]
     tasks = [{**unit, "files": files[i::count], "carried": carried.serialize().to_pybytes()} for i in range(count)]
     carried_by_value(write_task)
     numbers = spark.range(0, count, 1, count)
-    return numbers.mapInArrow(write_task.read_job(tasks), from_arrow_schema(carried))
+    return numbers.mapInArrow(write_task.read_job(tasks), from_arrow_schema(carried, prefer_timestamp_ntz=True))
 
 
 def _loaded(spark: Any, source: Mapping[str, Any], listing: Listing) -> Any:
-    reader = spark.read.format(source["format"]).options(**source.get("options", {}), **_pinned(source, listing))
+    """A timestamp without a zone stays one: Spark would take it for the local time of the JVM's machine."""
+    options = source.get("options", {})
+    reader = spark.read.format(source["format"]).options(**options, **_pinned(source, listing))
     match source["format"]:
         case "jdbc":
+            if not any(key.lower() == _NTZ.lower() for key in options):
+                reader = reader.option(_NTZ, "true")
             named = {"url": "url", "table": "dbtable", "query": "query", "user": "user", "password": "password"}
             for key, option in {**named, "driver": "driver"}.items():
                 if key in source:
@@ -136,7 +141,11 @@ def _view(spark: Any, slots: int, view: Mapping[str, Any], options: Mapping[str,
         "mapping": {},
         "rules": Rules(nulls=frozenset(schema.names), folds=True),
     }
-    return done(lambda: _restored(_from_files(spark, slots, pieces, unit, schema), schema))
+    try:
+        carried = queried_schema(schema)
+    except ValueError as error:
+        raise CatalogError(Code.UNSUPPORTED, str(error)) from error
+    return done(lambda: _from_files(spark, slots, pieces, unit, carried))
 
 
 def _known(listing: Listing, view: Mapping[str, Any], options: Mapping[str, str]) -> tuple[Any, list[Piece]]:
@@ -152,20 +161,6 @@ def _need_distinct(names: Sequence[str], where: str) -> None:
     every = pa.schema([(name, pa.null()) for name in names])
     if problem := ambiguous(names, every, {}, Rules(folds=True)):
         raise CatalogError(Code.INVALID_INPUT, f"the source cannot be read: {where}: {problem}")
-
-
-def _restored(frame: Any, schema: pa.Schema) -> Any:
-    """Times as Spark has them, for a query that speaks of them."""
-    from pyspark.sql import functions
-
-    units = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
-    for field in schema:
-        if pa.types.is_timestamp(field.type):
-            column = functions.col(f"`{field.name.replace('`', '``')}`")
-            micros = (column * (1_000_000 / units[field.type.unit])).cast("bigint")
-            kind = "timestamp" if field.type.tz else "timestamp_ntz"
-            frame = frame.withColumn(field.name, functions.timestamp_micros(micros).cast(kind))
-    return frame
 
 
 def sorted_by(frame: Any, columns: Sequence[str], partitions: int) -> Any:

@@ -27,6 +27,7 @@ from reconciler.pipeline.pieces import Piece, pieces_of
 from reconciler.pipeline.source_fit import fits
 from reconciler.pipeline.source_state import digest_of, files_of, json_columns, keyed, rules_for
 from reconciler.pipeline.sources import Listing, changes, list_source, storage_of
+from reconciler.pipeline.spark_types import arrow_schema
 from reconciler.pipeline.way_back import tagged, version_before
 from reconciler.pipeline.write_task import Unit
 
@@ -279,9 +280,12 @@ def _fills(change: MaterializeTable) -> dict[str, Any]:
 def _fitting(frame: Any, change: MaterializeTable) -> set[str]:
     """The columns of a DataFrame, which are judged before any of its rows is read."""
     import pyarrow as pa
-    from pyspark.sql.pandas.types import to_arrow_schema
 
-    found = done(lambda: to_arrow_schema(frame.schema))
+    schema = done(lambda: frame.schema)
+    try:
+        found = arrow_schema(schema)
+    except ValueError as error:
+        raise CatalogError(Code.INVALID_INPUT, f"the source does not fit the table: {error}") from error
     asked = [f for f in change.fields if not f.filled or change.mapping.get(f.name, f.name) in found.names]
     rules = replace(rules_for("", change.casts, change.nulls), folds=True)
     _need_fit(fits(found, pa.schema([to_arrow_field(f) for f in asked]), change.mapping, "", rules))

@@ -26,7 +26,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from reconciler.catalog.known_secrets import without_secrets
-from reconciler.model.spark import SparkOptions
+from reconciler.model.spark import ZONE, SparkOptions
 
 __all__ = ["DEFAULT_MASTER", "GaveUp", "SparkError", "SparkOptions", "first_line", "missing", "session"]
 
@@ -34,10 +34,12 @@ DEFAULT_MASTER = "local[*,4]"
 """All cores, and as on a cluster a task may fail three times before the job does."""
 _SQL = {
     "spark.sql.python.filterPushdown.enabled": "true",
-    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.session.timeZone": ZONE,
     "spark.sql.runSQLOnFiles": "false",
+    "spark.sql.ansi.enabled": "true",
 }
-"""Of a session, wherever it runs: a time without a zone counts as UTC, and a query reads no files by their paths."""
+"""Of a session, wherever it runs: a time without a zone counts as UTC, a query reads no files by their paths, and a
+number that is too large for its type is an error."""
 _ALWAYS = {
     "spark.app.name": "reconciler",
     "spark.ui.enabled": "false",
@@ -53,6 +55,9 @@ _LOCAL = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
 }
+_JAVA_OPTIONS = ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
+_JAVA_ZONE = f"-Duser.timezone={ZONE}"
+"""JDBC drivers read dates and times in the zone of their JVM, which is that of the machine when nothing is said."""
 _LOG_LINES, _LOG_LENGTH = 3, 300
 _NOT_TOLD = re.compile(
     r"\s+at |\tat |\d+/\d+ |starting Spark|.*\bWARN\b|.*\bINFO\b|Using Spark's|Setting default log|To adjust"
@@ -134,6 +139,7 @@ def _started(options: SparkOptions, log: Path) -> Any:
                 python = os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
                 local = _LOCAL if master.startswith("local") else {}
                 conf = {**_ALWAYS, **local, "spark.pyspark.python": python, **conf}
+                conf |= {key: _with_zone(conf.get(key, "")) for key in _JAVA_OPTIONS}
                 builder = SparkSession.builder.master(master)
             for key, value in conf.items():
                 builder = builder.config(key, value)
@@ -141,6 +147,11 @@ def _started(options: SparkOptions, log: Path) -> Any:
     except Exception as error:
         where = options.remote or options.master or DEFAULT_MASTER
         raise SparkError(f"there is no Spark at {where}: {first_line(error)}{_last_lines(log)}") from error
+
+
+def _with_zone(java_options: str) -> str:
+    """What comes later counts."""
+    return f"{_JAVA_ZONE} {java_options}".rstrip()
 
 
 @contextmanager

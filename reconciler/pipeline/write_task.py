@@ -46,10 +46,17 @@ def read_job(tasks: Sequence[Unit]) -> Callable[[Any], Iterator[Any]]:
                 unit = tasks[number]
                 carried = pa.ipc.read_schema(pa.py_buffer(unit["carried"]))
                 for rows in _from_files(unit):
-                    columns = [c.cast(f.type) for c, f in zip(rows.columns, carried, strict=True)]
+                    columns = [_carry(c, f) for c, f in zip(rows.columns, carried, strict=True)]
                     yield pa.RecordBatch.from_arrays(columns, schema=carried)
 
     return run
+
+
+def _carry(column: Any, field: Any) -> Any:
+    try:
+        return column.cast(field.type)
+    except pa.ArrowException as error:
+        raise ValueProblem(f"column {field.name!r}: Spark cannot carry a value: {error}") from error
 
 
 def frame_job(unit: Unit) -> Callable[[Any], Iterator[Any]]:
