@@ -255,6 +255,8 @@ def _add_variables(to: Parser) -> None:
                     help="${env:NAME} only for names that begin so")  # fmt: skip
     to.add_argument("--file-root", action="append", default=[], type=_not_empty, metavar="DIR",
                     help="${file:PATH} only below this folder")  # fmt: skip
+    to.add_argument("--allow-sql-code", action="store_true",
+                    help="SQL of sources may call Java and read files: only for manifests that you trust")  # fmt: skip
     to.add_argument("--strict", action="store_true", help="warnings about manifests are errors")
 
 

@@ -19,13 +19,14 @@ def reading(args: argparse.Namespace) -> app.Reading:
         catalogs_from=tuple(args.catalogs_from),
         env_allow=tuple(args.env_allow),
         file_root=tuple(args.file_root),
+        sql_code=args.allow_sql_code,
         strict=args.strict,
         resolve=not getattr(args, "no_resolve", False),
     )
 
 
 def spark(args: argparse.Namespace) -> app.SparkOptions:
-    return app.SparkOptions(args.master, args.remote, tuple(args.conf))
+    return app.SparkOptions(args.master, args.remote, tuple(args.conf), args.allow_sql_code)
 
 
 def _runner(args: argparse.Namespace) -> Runner | None:

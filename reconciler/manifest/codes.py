@@ -116,6 +116,7 @@ CODES: Final[dict[str, str]] = {
     "M474": "secret written out in a source",
     "M475": "SQL of a source that is no SELECT",
     "M476": "SQL of a source that reads more than its views",
+    "M496": "SQL of a source that runs code",
     "M477": "data of a table without a schema",
     "M478": "data of an absent table",
     "M479": "storage options of a table of a catalog",

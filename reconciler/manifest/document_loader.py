@@ -111,7 +111,7 @@ class Loader:
         value = document.value
         if isinstance(value, dict) and value.get("kind") in ("Catalog", "Policy"):
             self.catalog_files.add(sink.file)
-        problems = Problems()
+        problems = Problems(self.resolver.limits.permitted)
         if isinstance(document, Document) and document.was_careful:
             for flaw in document.careful().flaws:
                 sink.flaw(flaw)

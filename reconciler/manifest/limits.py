@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from reconciler.manifest.links import is_in, root
 from reconciler.model.reading import Reading
 
+SQL_CODE = "M496"
+"""SQL that does more than compute with rows, which `--allow-sql-code` permits."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -20,9 +23,12 @@ class Limits:
     resolve: bool = True
     """False: nothing is read from the environment or from files; what a reference stands for stays unknown."""
 
+    permitted: frozenset[str] = frozenset()
+    """Codes of what the caller permits all manifests."""
+
     def when_opened(self) -> Limits:
         """For the references of connections and sources, once they are resolved."""
-        return self if self.late else UNLIMITED
+        return self if self.late else Limits(permitted=self.permitted)
 
     def problem(self, kind: str, name: str) -> tuple[str, str, str] | None:
         """Code, message and hint. The same whether or not there is such a variable or file."""
@@ -53,4 +59,5 @@ def limits_of(reading: Reading) -> Limits:
         reading.file_root if reading.file_root or strange else None,
         late=not strange,
         resolve=reading.resolve,
+        permitted=frozenset({SQL_CODE} if reading.sql_code else ()),
     )

@@ -38,8 +38,9 @@ class TooMany(Exception):
 class Problems(list[Problem]):
     """Stops the work on a document, and not only its output, once there is enough to report."""
 
-    def __init__(self) -> None:
+    def __init__(self, permitted: frozenset[str] = frozenset()) -> None:
         super().__init__()
+        self._permitted = permitted
         self._unresolved: frozenset[Path] = frozenset()
         self._repeated: set[Path] = set()
 
@@ -53,7 +54,7 @@ class Problems(list[Problem]):
         self._repeated.add(path)
 
     def append(self, problem: Problem) -> None:
-        if self.follows(problem):
+        if problem.code in self._permitted or self.follows(problem):
             return
         super().append(problem)
         if len(self) > MAX_PROBLEMS:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from reconciler.core.secret_names import CREDENTIAL, client_id
-from reconciler.manifest.limits import UNLIMITED, Limits
+from reconciler.manifest.limits import SQL_CODE, UNLIMITED, Limits
 from reconciler.manifest.problem import ManifestError, Path, Problem
 from reconciler.manifest.resolved_options import check_resolved, empty_parts
 from reconciler.manifest.schema_files import is_secret, is_secret_of_source, secret_keys
@@ -64,8 +64,9 @@ def resolved_source(
     source: Mapping[str, Any], environ: Mapping[str, str] | None = None, limits: Limits = UNLIMITED
 ) -> tuple[dict[str, Any], frozenset[str]]:
     """A data source as it is read, and the set of secret values for redaction: what `${env:}` and `${file:}` stand for
-    in keys that the schema marks `x-secret`. What is written out there is no secret, or `validate` refuses it. Raises
-    ManifestError, which names the key but never a value."""
+    in keys that the schema marks `x-secret`. What is written out there is no secret, or `validate` refuses it. SQL is
+    judged once more as it will run: a saved plan was not validated. Raises ManifestError, which names the key but never
+    a value."""
     resolver = Resolver({}, environ, limits=limits)
     secrets: set[str] = set()
     problems: list[Problem] = []
@@ -85,6 +86,10 @@ def resolved_source(
 
     resolved = resolve(source, ())
     _raise_if_any(problems)
+    if resolved.get("format") == "sql" and SQL_CODE not in limits.permitted:
+        from reconciler.manifest.source_sql import code_in
+
+        _raise_if_any(code_in(resolved["sql"], ("spec", "data", "source", "sql")))
     return resolved, _worth_hiding(secrets)
 
 

@@ -22,6 +22,8 @@ class Reading:
     """Folders that `${file:PATH}` may read from; the same."""
     resolve: bool = True
     """False: `${env:}` and `${file:}` are checked for their form only."""
+    sql_code: bool = False
+    """SQL of sources may call what it likes, and read files."""
     strict: bool = False
     """Warnings are errors."""
     environment_needed: bool = True

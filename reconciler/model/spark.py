@@ -33,3 +33,5 @@ class SparkOptions:
     master: str | None = None
     remote: str | None = None
     conf: tuple[tuple[str, str], ...] = ()
+    sql_code: bool = False
+    """SQL may read files by their paths."""

@@ -36,10 +36,11 @@ _SQL = {
     "spark.sql.python.filterPushdown.enabled": "true",
     "spark.sql.session.timeZone": ZONE,
     "spark.sql.runSQLOnFiles": "false",
+    "spark.sql.variable.substitute": "false",
     "spark.sql.ansi.enabled": "true",
 }
-"""Of a session, wherever it runs: a time without a zone counts as UTC, a query reads no files by their paths, and a
-number that is too large for its type is an error."""
+"""Of a session, wherever it runs: a time without a zone counts as UTC, a query reads no files by their paths and no
+variables of the environment (`${env:NAME}`), and a number that is too large for its type is an error."""
 _ALWAYS = {
     "spark.app.name": "reconciler",
     "spark.ui.enabled": "false",
@@ -125,7 +126,7 @@ def _quiet() -> None:
 
 
 def _started(options: SparkOptions, log: Path) -> Any:
-    conf = dict(options.conf)
+    conf = ({"spark.sql.runSQLOnFiles": "true"} if options.sql_code else {}) | dict(options.conf)
     try:
         with _output_in(log):
             from pyspark.sql import SparkSession

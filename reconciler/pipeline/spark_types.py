@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from reconciler.model.spark import ZONE
 
-
 _NUMBERS = {
     pa.float16(): pa.float32(),
     pa.uint8(): pa.int16(),
@@ -49,8 +48,8 @@ _SPARK = {
     "char": pa.string(),
     "void": pa.null(),
 }
-"""By Spark's own name of the type. pyspark's `to_arrow_schema` takes other arguments from version to version, and fails on a
-timestamp without the right ones."""
+"""By Spark's own name of the type. pyspark's `to_arrow_schema` takes other arguments from version to version, and fails
+on a timestamp without them."""
 _Carry = Callable[[pa.DataType, str], pa.DataType]
 
 

@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 
 from reconciler.core.secret_names import names_secret
+from reconciler.manifest.limits import limits_of
 from reconciler.manifest.load import Loaded
 from reconciler.manifest.problem import ManifestError
 from reconciler.manifest.schema_files import is_secret_of_source
 from reconciler.manifest.secrets import resolved_source
 from reconciler.model.data import DataSpec
+from reconciler.model.reading import Reading
 
 from .support import CATALOG, codes, load_text, places, table
 
@@ -76,7 +78,7 @@ def test_sources(tmp_path: Path, text: str) -> None:
     assert source(tmp_path, text).diagnostics == []
 
 
-READS = "declare what it reads in `views`, or write it without"
+READS = "declare what it reads in `views`, or write it without; --allow-sql-code permits it to those you trust"
 WRONG = {
     # the shape
     "{format: parket, path: in}": ("M207", "parket", "did you mean parquet?"),
@@ -118,18 +120,33 @@ WRONG = {
     "{format: sql, sql: select 1 from evnts join events, views: {events: {format: parquet, path: x}}}": ("M476", "select", "did you mean events?"),
     "{format: sql, sql: select 1, views: {v: {format: parquet, path: x}}}": ("M476", "v:", "remove it"),
     "{format: sql, sql: select 1 from v, views: {v: {format: parquet, path: x}, V: {format: parquet, path: x}}}": ("M476", "v:", "rename one of them"),
-    "{format: sql, sql: 'select * from csv.`/etc/passwd`', token: x}": ("M476", "'select", READS),
-    "{format: sql, sql: 'select (select max(value) from text.`file:///etc/passwd`) a', token: x}": ("M476", "'select", READS),
-    "{format: sql, sql: 'select * from `binaryFile`.`C:x`', token: x}": ("M476", "'select", READS),
-    "{format: sql, sql: 'select * from read_files(\"/etc\")', token: x}": ("M476", "'select", READS),
-    "{format: sql, sql: 'select * from range(1), lateral read_csv(\"/etc\")', token: x}": ("M476", "'select", READS),
-    "{format: sql, sql: 'select * from identifier(\"text.`/etc/passwd`\")', token: x}": ("M476", "'select", READS),
-    "{format: sql, sql: 'select java_method(\"java.lang.System\", \"getenv\", \"HOME\") a', token: x}": ("M476", "'select", READS),
-    "{format: sql, sql: 'select `Reflect`(\"a\", \"b\") a', token: x}": ("M476", "'select", READS),
-    "{format: sql, sql: 'select transform(array(1), x -> system.builtin.try_reflect(\"a\", \"b\")) a', token: x}": ("M476", "'select", READS),
-    "{format: sql, sql: 'select from_protobuf(a, \"b\", \"/etc/c\") a from range(1) t(a)', token: x}": ("M476", "'select", READS),
-    "{format: sql, sql: 'select from_xml(\"<a/>\", \"b int\", map(\"rowValidationXsdPath\", \"/etc/c\")) a', token: x}": ("M476", "'select", READS),
-    "{format: sql, sql: 'select from_xml(\"<a/>\", \"b int\", map(concat(\"rowValidation\", \"XSDPath\"), \"/etc/c\")) a', token: x}": ("M476", "'select", READS),
+    "{format: sql, sql: 'select * from csv.`/etc/passwd`', token: x}": ("M496", "'select", READS),
+    "{format: sql, sql: 'select (select max(value) from text.`file:///etc/passwd`) a', token: x}": ("M496", "'select", READS),
+    "{format: sql, sql: 'select * from `binaryFile`.`C:x`', token: x}": ("M496", "'select", READS),
+    "{format: sql, sql: 'select * from read_files(\"/etc\")', token: x}": ("M496", "'select", READS),
+    "{format: sql, sql: 'select * from range(1), lateral read_csv(\"/etc\")', token: x}": ("M496", "'select", READS),
+    "{format: sql, sql: 'select * from identifier(\"text.`/etc/passwd`\")', token: x}": ("M496", "'select", READS),
+    "{format: sql, sql: 'select java_method(\"java.lang.System\", \"getenv\", \"HOME\") a', token: x}": ("M496", "'select", READS),
+    "{format: sql, sql: 'select `Reflect`(\"a\", \"b\") a', token: x}": ("M496", "'select", READS),
+    "{format: sql, sql: 'select transform(array(1), x -> system.builtin.try_reflect(\"a\", \"b\")) a', token: x}": ("M496", "'select", READS),
+    "{format: sql, sql: 'select from_protobuf(a, \"b\", \"/etc/c\") a from range(1) t(a)', token: x}": ("M496", "'select", READS),
+    "{format: sql, sql: 'select from_xml(\"<a/>\", \"b int\", map(\"rowValidationXsdPath\", \"/etc/c\")) a', token: x}": ("M496", "'select", READS),
+    "{format: sql, sql: 'select from_xml(\"<a/>\", \"b int\", map(concat(\"rowValidation\", \"XSDPath\"), \"/etc/c\")) a', token: x}": ("M496", "'select", READS),
+    "{format: sql, sql: 'select * from text.`secret`', token: x}": ("M496", "'select", READS),
+    "{format: sql, sql: 'with a as (select (select max(value) from /* x */ `Parquet`.`b`) c) select * from a', token: x}": ("M496", "'with", READS),
+    "{format: sql, sql: 'select * from `org.apache.spark.Text`.secret', token: x}": ("M496", "'select", READS),
+    "{format: sql, sql: 'select builtin . /* x */ REFLECT (\"a\", \"b\") a', token: x}": ("M496", "'select", READS),
+    "{format: sql, sql: 'select * from range(1) lateral view `system`.`builtin`.`java_method`(\"a\", \"b\") t', token: x}": ("M496", "'select", READS),
+    "{format: sql, sql: 'select * from (select explode(array(1)) a) where exists (select try_reflect(\"a\", \"b\"))', token: x}": ("M496", "'select", READS),
+    "{format: sql, sql: 'select my.udf(1) a', token: x}": ("M496", "'select", READS),
+    "{format: sql, sql: 'select udf(1) a', token: x}": ("M496", "'select", READS),
+    "{format: sql, sql: 'select * from python_worker_logs()', token: x}": ("M496", "'select", READS),
+    "{format: sql, sql: 'select * from system.builtin.load(\"/etc\")', token: x}": ("M496", "'select", READS),
+    "{format: sql, sql: 'select from_avro(a, \"{}\", map(\"avroSchemaUrl\", \"/etc/c\")) a from range(1) t(a)', token: x}": ("M496", "'select", READS),
+    "{format: sql, sql: 'select schema_of_xml(\"<a/>\", map(\"rowValidationXsdPath\", \"/etc/c\")) a', token: x}": ("M496", "'select", READS),
+    "{format: sql, sql: 'select \"$${env:HOME}\" a', token: x}": ("M496", "'select", READS),
+    "{format: sql, sql: 'select * from many(TABLE v)', token: x}": ("M475", "'select", "one SELECT; with WITH, UNION and the like if need be"),
+    "{format: sql, sql: 'execute immediate \"select 1\"', token: x}": ("M475", "'execute", "one SELECT; with WITH, UNION and the like if need be"),
     # another table
     "{format: lance, table: {catalog: lak, id: [a]}}": ("M480", "lak", "did you mean lake?"),
     "{format: lance, table: {catalog: lake, id: [t]}}": ("M482", "{catalog", "name another table"),
@@ -144,10 +161,31 @@ WRONG = {
         "select explode(array(1)) a, t.b from range(1) t(b) lateral view posexplode(array(1)) u as p, c",
         "select * from values (1, 2) as t(a, b), lateral inline(array(struct(1)))",
         "select from_xml(a, 'b int', map('rowTag', 'x')) c from cat.ns.tab",
+        "select from_xml(a, schema_of_xml('<a/>')) c, system.builtin.upper(xpath_string(b, 'c')) d from text.ns.tab",
     ],
 )
 def test_sql_that_reads_what_it_says(tmp_path: Path, sql: str) -> None:
     assert codes(source(tmp_path, f'{{format: sql, sql: "{sql}", token: x}}')) == []
+
+
+def test_code_is_permitted_to_those_who_are_trusted(tmp_path: Path) -> None:
+    codes_of = {text: WRONG[text][0] for text in WRONG}
+    of_code = [text for text, code in codes_of.items() if code == "M496"]
+    assert len(of_code) > 20
+    for text in of_code:
+        spec = f"{SCHEMA}data: {{source: {text}, mode: once}}\n"
+        limits = limits_of(Reading(sql_code=True))
+        assert codes(load_text(tmp_path, CATALOG, table("t", spec), limits=limits)) == [], text
+
+
+def test_sql_is_judged_once_more_where_it_runs() -> None:
+    """A saved plan was not validated, and what a reference stands for is part of the SQL."""
+    for sql in ("select reflect('a', 'b')", "select * from text.`${env:WHERE}`", "drop table x"):
+        source = {"format": "sql", "sql": sql}
+        with pytest.raises(ManifestError, match="the SQL") as raised:
+            resolved_source(source, {"WHERE": "/etc/passwd"})
+        assert raised.value.code == "M496"
+        resolved_source(source, {"WHERE": "/etc/passwd"}, limits_of(Reading(sql_code=True)))
 
 
 @pytest.mark.parametrize("text", WRONG)
