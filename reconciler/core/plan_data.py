@@ -166,6 +166,7 @@ def _change(
         tuple(sorted(spec.casts)),
         tuple(sorted(f.name for f in fields if f.nullable and spec.may_lack(f.name))),
         source.unused,
+        spec.units,
         known=dict(sorted(known.items())),
     )
 

@@ -117,6 +117,7 @@ CODES: Final[dict[str, str]] = {
     "M475": "SQL of a source that is no SELECT",
     "M476": "SQL of a source that reads more than its views",
     "M496": "SQL of a source that runs code",
+    "M497": "unit of a column that is no time",
     "M477": "data of a table without a schema",
     "M478": "data of an absent table",
     "M479": "storage options of a table of a catalog",

@@ -108,6 +108,7 @@ MissingNull = Annotated[Literal["null"] | None, Field()]
 class SourceColumn(Strict):
     source: Annotated[NonEmpty, Field(alias="from")] = ABSENT
     cast: bool = False
+    unit: Literal["s", "ms", "us", "ns"] = ABSENT
     missing: MissingNull = None
 
 
@@ -136,6 +137,7 @@ def data_of(doc: DataDoc) -> DataSpec:
         MappingProxyType({name: c.source for name, c in columns.items() if c.source is not None}),
         frozenset(name for name, c in columns.items() if c.cast),
         frozenset(name for name, c in columns.items() if "missing" in c.model_fields_set),
+        MappingProxyType({name: c.unit for name, c in columns.items() if c.unit is not None}),
         "missing" in doc.model_fields_set,
     )
 

@@ -13,7 +13,7 @@ from reconciler.manifest.index_rules import broken
 from reconciler.manifest.nearest import nearest
 from reconciler.manifest.problem import Path, Problem
 from reconciler.manifest.source_sql import check_sql, other_tables
-from reconciler.model.arrow import Field, Scalar
+from reconciler.model.arrow import ArrowType, Field, ListOf, MapOf, Scalar, Struct, Temporal
 from reconciler.model.data import FILE_FORMATS, TEXTS, DataSpec
 
 PLACE: Path = ("spec", "data")
@@ -64,7 +64,7 @@ def _columns(data: DataSpec, fields: Sequence[Field], problems: list[Problem]) -
         elif not broken(known[name].type) and (not sortable(known[name].type) or known[name].type == _HALF):
             message = f"rows cannot be sorted by {name!r} ({known[name].type})"
             problems.append(Problem("M471", place, message, "sort by a column of plain values"))
-    for name in sorted({*data.columns, *data.casts, *data.nulls}):
+    for name in sorted({*data.columns, *data.casts, *data.nulls, *data.units}):
         if name not in known:
             _unknown(name, known, (*PLACE, "columns", name), problems, at_key=True)
     for name in sorted(data.nulls & known.keys()):
@@ -72,10 +72,28 @@ def _columns(data: DataSpec, fields: Sequence[Field], problems: list[Problem]) -
             message = f"the column {name!r} is NOT NULL: it cannot be null where the source lacks it"
             hint = "remove missing, or give the column a `default` or `backfill`"
             problems.append(Problem("M488", (*PLACE, "columns", name, "missing"), message, hint, at_key=True))
+    for name in sorted(data.units.keys() & known.keys()):
+        if not broken(known[name].type) and not _of_time(known[name].type):
+            message = f"the column {name!r} ({known[name].type}) is no time that numbers could count"
+            place = (*PLACE, "columns", name, "unit")
+            problems.append(Problem("M497", place, message, "remove unit", at_key=True))
     if data.format in TEXTS:
         for name in sorted(data.casts & known.keys()):
             message = f"texts of {data.format} become the declared type anyway: `cast` has nothing to do"
             problems.append(Problem("M489", (*PLACE, "columns", name, "cast"), message, "remove cast", at_key=True))
+
+
+def _of_time(type_: ArrowType) -> bool:
+    match type_:
+        case Temporal():
+            return True
+        case ListOf():
+            return _of_time(type_.item)
+        case MapOf():
+            return _of_time(type_.value) or _of_time(type_.key)
+        case Struct():
+            return any(_of_time(f.type) for f in type_.fields)
+    return False
 
 
 def _unknown(name: str, known: Mapping[str, Field], place: Path, problems: list[Problem], at_key: bool) -> None:

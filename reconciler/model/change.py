@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import ClassVar
 
 from reconciler.model.arrow import ArrowType, Field
@@ -324,6 +325,8 @@ class MaterializeTable:
     """Sorted columns that are null where the source lacks them."""
     unused: tuple[str, ...] = ()
     """Columns of the source that are not read, for people."""
+    units: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), hash=False)
+    """Column of times -> what the numbers of the source count: s, ms, us or ns."""
     purges: int | None = None
     """The version whose rows may be removed although nobody knows where they came from; rows that others change after
     it are not among them. None: there are no such rows."""

@@ -39,6 +39,8 @@ class DataSpec:
     """Columns whose values may be cast to another family of types (`cast: true`)."""
     nulls: frozenset[str] = frozenset()
     """Columns that are null where the source lacks them (`missing: null` of the column)."""
+    units: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), hash=False)
+    """Column of times -> what the numbers of the source count: s, ms, us or ns."""
     missing_null: bool = False
     """The same for every column (`missing: null` of `data`)."""
     unread: str | None = field(default=None, compare=False)

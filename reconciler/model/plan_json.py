@@ -239,7 +239,7 @@ def _fields_from(value: Any) -> Any:
     return tuple(field_from(f) for f in value) if isinstance(value, list) else dict(value)
 
 
-_OPTIONAL = frozenset({"casts", "nulls", "unused", "loses", "empty", "level"})
+_OPTIONAL = frozenset({"casts", "nulls", "unused", "units", "loses", "empty", "level"})
 """Left out where they say nothing."""
 
 _DECODERS: dict[str, Callable[[Any], Any]] = {
@@ -276,6 +276,7 @@ _DECODERS: dict[str, Callable[[Any], Any]] = {
     "casts": tuple,
     "nulls": tuple,
     "unused": tuple,
+    "units": dict,
     "purges": lambda v: v,
     "mixes": bool,
     "seen": lambda v: v,

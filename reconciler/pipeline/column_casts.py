@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 _UTC = ("UTC", "Etc/UTC", "GMT", "+00:00")
 _HAS_ZONE = r"(?:[Zz]|[+-]\d\d(?::?\d\d)?)$"
 _HAS_TIME = r"\d[ Tt]\d"
+_HEXADECIMAL = r"^-?0[xX]"
 _INFINITE = r"(?i)^\s*[+-]?inf"
 SHOWN = 80
 _PROBLEMS: tuple[type[Exception], ...] = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError)
@@ -38,6 +39,16 @@ def need_finite(values: Any, made: Any) -> None:
     """Arrow makes infinity of a number that is too large for the new type. Raises ArrowInvalid."""
     if (count := infinities(made)) and count > infinities(values):
         raise pa.ArrowInvalid(f"a number is too large for {made.type}")
+
+
+def need_digits_kept(decimals: Any, floats: Any) -> None:
+    """A float has 15 digits of a decimal (float32: 6): more of them are lost without a word. Raises ArrowInvalid."""
+    try:
+        kept = floats.cast(pa.string()).cast(decimals.type).equals(decimals)
+    except pa.ArrowInvalid:
+        kept = False
+    if not kept:
+        raise pa.ArrowInvalid(f"{floats.type} does not have all digits of a value")
 
 
 def infinities(values: Any) -> int:
@@ -80,10 +91,14 @@ def _cast(values: Any, wanted: Any) -> Any:
         return _instants(values.cast(pa.string()), wanted)
     if _is_text(values.type) and types.is_time(wanted):
         return _times_of_day(values.cast(pa.string()), wanted)
+    if _is_text(values.type) and types.is_integer(wanted):
+        _need_digits(values)
     if types.is_boolean(wanted) and _is_number(values.type):
         return _truths(values)
     if types.is_integer(values.type) and types.is_decimal(wanted):
         return values.cast(pa.string()).cast(wanted)  # Arrow would ask for room for all integers.
+    if types.is_decimal(values.type) and types.is_floating(wanted):
+        return _floats(values, wanted)
     if types.is_integer(values.type) and types.is_float16(wanted):
         return _halves(values, wanted)
     if types.is_integer(values.type) and types.is_time(wanted):
@@ -94,7 +109,7 @@ def _cast(values: Any, wanted: Any) -> Any:
         between = _between(values.type, wanted)
         if between is None:
             raise
-        return _cast(values.cast(between), wanted)
+        return _cast(_cast(values, between), wanted)
 
 
 def need_cast(name: str, found: Any, wanted: Any) -> None:
@@ -205,6 +220,12 @@ def _has_cast(found: Any, wanted: Any) -> bool:
     return True
 
 
+def _need_digits(texts: Any) -> None:
+    """Arrow takes `0x10` for 16."""
+    if pc.any(pc.match_substring_regex(texts, _HEXADECIMAL)).as_py():
+        raise pa.ArrowInvalid("a number is written in decimal digits, without 0x")
+
+
 def _instants(texts: Any, wanted: Any) -> Any:
     """What names no zone is taken for UTC, as in SQL; Arrow would refuse it."""
     zoned = pc.and_(pc.match_substring_regex(texts, _HAS_ZONE), pc.match_substring_regex(texts, _HAS_TIME))
@@ -225,6 +246,12 @@ def _halves(whole: Any, wanted: Any) -> Any:
     if not made.cast(pa.float64()).equals(whole.cast(pa.float64())):
         raise pa.ArrowInvalid("an integer that float16 does not have")
     return made
+
+
+def _floats(decimals: Any, wanted: Any) -> Any:
+    """The nearest: what Arrow computes is often the one beside it."""
+    texts = decimals.cast(pa.string())
+    return texts.cast(pa.float64()).cast(wanted) if pa.types.is_float16(wanted) else texts.cast(wanted)
 
 
 def _within_a_day(counted: Any, wanted: Any) -> Any:

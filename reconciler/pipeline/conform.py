@@ -12,6 +12,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -23,6 +24,7 @@ SHOWN = 20
 """Columns of a source that a message names."""
 
 
+_TIMES = ("timestamp", "duration", "time of day")
 Convert = Callable[[Any, Any], Any]
 """Values and a type: the values in that type."""
 
@@ -42,6 +44,12 @@ class Rules:
     """Columns that may be cast to another family (`cast: true`)."""
     nulls: frozenset[str] = frozenset()
     """Columns that are null where the source lacks them (`missing: null`)."""
+    units: tuple[tuple[str, str], ...] = ()
+    """Columns of times that numbers of the source count, and in what (`unit: s`)."""
+
+    @property
+    def unit_of(self) -> dict[str, str]:
+        return dict(self.units)
 
     folds: bool = False
     """The rows go through Spark, to which names that differ only in case are one."""
@@ -134,8 +142,57 @@ def _nearest(name: str, have: Sequence[str]) -> str | None:
 
 def converter(given: Any, field: Any, rules: Rules) -> Convert:
     """What makes the values of a type those of the field, once `type_problem` has found nothing."""
+    if (unit := rules.unit_of.get(field.name)) is not None and _counted(given, field.type):
+        return partial(_from_counts, unit)
     crosses = rules.typed and field.name in rules.casts and _apart(given, field.type) is not None
+    crosses = crosses or (rules.typed and field.name in rules.casts and _rounds(given, field.type))
     return column_casts.cast if crosses else to_type
+
+
+def _from_counts(unit: str, array: Any, type_: Any) -> Any:
+    counts = to_type(array, _times(array.type, type_, None))
+    return to_type(column_casts.cast(counts, _times(array.type, type_, unit)), type_)
+
+
+def _counted(given: Any, wanted: Any) -> bool:
+    """Are there numbers that are to become times, at any depth? Nothing in them says what they count."""
+    given, wanted = _plain(given), _plain(wanted)
+    if _family(given) == "number":
+        return _family(wanted) in _TIMES
+    return any(_counted(a, b) for a, b in _pairs(given, wanted))
+
+
+def _times(given: Any, wanted: Any, unit: str | None) -> Any:
+    """The source's type with integers for the numbers that count, or with times of that unit."""
+    given, wanted = _plain(given), _plain(wanted)
+    if _family(given) == "number" and _family(wanted) in _TIMES:
+        return pa.int64() if unit is None else _of_unit(wanted, unit)
+    match _kind(given) if _kind(given) == _kind(wanted) else None:
+        case "struct":
+            types = {f.name: f.type for f in wanted}
+            return pa.struct([f.with_type(_times(f.type, types.get(f.name, f.type), unit)) for f in given])
+        case "map":
+            key, item = (_times(a, b, unit) for a, b in _pairs(given, wanted))
+            return pa.map_(key, item)
+        case "list":
+            return pa.list_(_times(given.value_type, wanted.value_type, unit))
+    return given
+
+
+def _of_unit(wanted: Any, unit: str) -> Any:
+    if pa.types.is_duration(wanted):
+        return pa.duration(unit)
+    if pa.types.is_timestamp(wanted):
+        return pa.timestamp(unit, "UTC" if wanted.tz else None)
+    return pa.time32(unit) if unit in ("s", "ms") else pa.time64(unit)
+
+
+def _rounds(given: Any, wanted: Any) -> bool:
+    """Does a decimal become a float, at any depth?"""
+    given, wanted = _plain(given), _plain(wanted)
+    if pa.types.is_decimal(given):
+        return bool(pa.types.is_floating(wanted))
+    return any(_rounds(a, b) for a, b in _pairs(given, wanted))
 
 
 # families of types
@@ -148,6 +205,12 @@ def type_problem(given: Any, field: Any, rules: Rules) -> str | None:
         return None
     if lost := _lost(given, field.type, field.name in rules.nulls):
         return lost
+    unit = rules.unit_of.get(field.name)
+    if _counted(given, field.type):
+        hint = f"write `columns: {{{field.name}: {{unit: s}}}}` (or ms, us, ns)"
+        return None if unit is not None else f"the source has {given}, and nothing says what its numbers count: {hint}"
+    if unit is not None and not pa.types.is_null(given):
+        return f"`unit` is for numbers, and the source has {given}: remove it"
     why = _apart(given, field.type) if field.name not in rules.casts else None
     return why and f"{why}: cast it in the source, or write `columns: {{{field.name}: {{cast: true}}}}`"
 
@@ -340,6 +403,10 @@ def _to_plain(array: Any, type_: Any) -> Any:
         return array.cast(wide).cast(type_)
     if types.is_integer(source) and types.is_float16(type_):
         return column_casts.cast(array, type_)  # Arrow would make infinity of what is too large.
+    if types.is_decimal(source) and types.is_floating(type_):
+        result = column_casts.cast(array, type_)
+        column_casts.need_digits_kept(array, result)
+        return result
     result = array.cast(type_)
     column_casts.need_finite(array, result)
     return result

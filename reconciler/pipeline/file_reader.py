@@ -1,9 +1,9 @@
 """One file of a source -> record batches of exactly the table's schema. A value that would change on the way is an
 error that names the file, the column and the value.
 
-The module stands alone but for `conform`, as `table_task` does: Spark carries both to executors that do not have this
-program. They have pylance, so that files that are not on a disk are read through Lance's own object store: with the
-storage options as Lance names them, whatever the store.
+The module stands alone but for `conform` and `csv_text`, as `table_task` does: Spark carries them to executors that do
+not have this program. They have pylance, so that files that are not on a disk are read through Lance's own object
+store: with the storage options as Lance names them, whatever the store.
 """
 
 from __future__ import annotations
@@ -13,12 +13,15 @@ import io
 import os
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from reconciler.pipeline import column_casts, csv_text
 from reconciler.pipeline.conform import TEXT, Rules, conform, need_columns
 
 BATCH_BYTES = 32 * 2**20
@@ -28,6 +31,12 @@ FIRST_ROWS = 100
 """Of a JSON file, whose keys are looked at one by one."""
 _PLACE = re.compile(r",? ?/\S+\.rs:\d+(:\d+)?")
 """Where in its own code Lance met an error."""
+CSV_BLOCK = BATCH_BYTES // 4
+_SHOWN = 80
+_IN_COLUMN = re.compile(r"CSV column #(\d+)")
+_VALUE = re.compile(r"(?:invalid value|The string) '(.*)'", re.DOTALL)
+_EXPECTED = re.compile(r"Expected (\d+) columns, got ")
+Again = Callable[[], AbstractContextManager[Any]]
 KeyPath = tuple[str, ...]
 """A key of a JSON row, or of an object in it, or of the objects of a list in it."""
 ANY_KEY = "\0any"
@@ -83,9 +92,10 @@ def read_batches(
             if format_ == "parquet":
                 found = _parquet(file, target, wanted, row_groups, rules)
             elif format_ == "csv":
-                found = _csv(file, options, target, wanted, rules)
+                again = partial(_opened, uri, format_, storage_options, Listed(size, stamp, inode))
+                found = _csv(uri, file, again, options, target, wanted, rules)
             else:
-                found = _json(file, target, wanted)
+                found = _json(file, target, wanted, rules)
             for batch in found:
                 yield conform(batch, target, wanted, rules)
 
@@ -322,7 +332,7 @@ def _parquet(
 ) -> Iterator[Any]:
     import pyarrow.parquet as pq
 
-    parquet = pq.ParquetFile(file)
+    parquet = pq.ParquetFile(file, page_checksum_verification=True)
     have = parquet.schema_arrow.names
     need_columns(have, target, wanted, rules)
     names = [name for name in wanted.values() if name in have]
@@ -341,16 +351,22 @@ def _rows_at_a_time(parquet: Any, names: set[str]) -> int:
     return max(1, min(_MOST_ROWS, int(BATCH_BYTES / max(most, 1))))
 
 
-def _csv(file: Any, options: Options, target: Any, wanted: Mapping[str, str], rules: Rules) -> Iterator[Any]:
+def _csv(
+    uri: str, file: Any, again: Again, options: Options, target: Any, wanted: Mapping[str, str], rules: Rules
+) -> Iterator[Any]:
+    """What is wrong is told with the line. `again`: opens the file once more."""
     import pyarrow.csv as csv
 
-    types = {wanted[field.name]: _csv_type(field.type) for field in target}
+    numbers = {wanted[f.name]: _number(f, rules) for f in target if _number(f, rules) is not None}
+    types = {wanted[f.name]: pa.string() if wanted[f.name] in numbers else _csv_type(f.type) for f in target}
     names = None if options.get("header", True) else list(wanted.values())
     nulls = options.get("nullValues")
+    delimiter, quote_ = options.get("delimiter", ","), options.get("quote", '"')
+    rows = 0
     try:
         reader = csv.open_csv(
-            file,
-            csv.ReadOptions(block_size=BATCH_BYTES // 4, column_names=names),
+            pa.PythonFile(io.BufferedReader(csv_text.Checked(file, delimiter, quote_), CSV_BLOCK), "r"),
+            csv.ReadOptions(block_size=CSV_BLOCK, column_names=names),
             _csv_shape(options),
             csv.ConvertOptions(
                 column_types=types,
@@ -359,22 +375,76 @@ def _csv(file: Any, options: Options, target: Any, wanted: Mapping[str, str], ru
             ),
         )
         need_columns(reader.schema.names, target, wanted, rules)
-        yield from reader
+        for batch in reader:
+            yield _with_numbers(batch, numbers, nulls or [""], rows)
+            rows += batch.num_rows
+    except csv_text.TextProblem as problem:
+        raise FileError(f"{uri}:{problem.line}: {problem}") from problem
+    except _Bad as bad:
+        row = bad.row
+        line = _line(again, options, lambda number, _: number == row)
+        raise FileError(f"{_at(uri, line)}: {bad}") from bad
     except pa.ArrowInvalid as error:
-        raise ValueError(_named(str(error), file, options, names)) from error
+        raise FileError(_told_with_line(uri, str(error), again, options, names)) from error
 
 
-def _named(text: str, file: Any, options: Options, names: Sequence[str] | None) -> str:
-    """pyarrow counts columns; people name them. Where the header cannot be read again, the number stays."""
-    found = re.search(r"CSV column #(\d+)", text)
-    if found is None:
-        return text
-    with contextlib.suppress(pa.ArrowException, OSError, ValueError, IndexError):
-        if names is None:
-            file.seek(0)
-            names = _header(file, options)
-        return text.replace(found[0], f"column {names[int(found[1])]!r}")
-    return text
+class _Bad(ValueError):
+    def __init__(self, row: int, message: str) -> None:
+        super().__init__(message)
+        self.row = row
+
+
+def _number(field: Any, rules: Rules) -> Any:
+    """The integers that a column is read as, by way of texts: pyarrow's reader takes `0x10` for 16."""
+    if field.name in rules.unit_of:
+        return pa.int64()
+    type_ = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+    return type_ if pa.types.is_integer(type_) else None
+
+
+def _with_numbers(batch: Any, numbers: Mapping[str, Any], nulls: Sequence[str], start: int) -> Any:
+    for name, type_ in numbers.items():
+        place = batch.schema.get_field_index(name)
+        if place < 0:
+            continue
+        texts = batch.column(place)
+        kept = pc.if_else(pc.is_in(texts, pa.array(nulls, pa.string())), pa.scalar(None, pa.string()), texts)
+        trimmed = pc.utf8_trim_whitespace(kept)
+        row = next(column_casts.misfits(trimmed, type_, start), None)
+        if row is not None:
+            shown = repr(trimmed[row - start].as_py())[:_SHOWN]
+            raise _Bad(row, f"column {name!r}: {shown} is no {type_}")
+        batch = batch.set_column(place, name, column_casts.cast(trimmed, type_))
+    return batch
+
+
+def _told_with_line(uri: str, text: str, again: Again, options: Options, names: Sequence[str] | None) -> str:
+    """pyarrow counts columns; people name them. It says which value is wrong, and of a row with too few or too many
+    values its number; the line is looked for. Where the file cannot be read again, it is left out."""
+    wrong: Callable[[int, list[str]], bool] | None = None
+    if found := _IN_COLUMN.search(text):
+        place = int(found[1])
+        with contextlib.suppress(pa.ArrowException, OSError, ValueError, IndexError):
+            if names is None:
+                with again() as file:
+                    names = _header(file, options)
+            text = text.replace(f"CSV column #{place}", f"column {names[place]!r}")
+        value = _VALUE.search(text)
+        if value is not None:
+            wrong = lambda _, values: len(values) > place and values[place].strip() == value[1].strip()  # noqa: E731
+    elif expected := _EXPECTED.search(text):
+        wrong = lambda _, values: len(values) != int(expected[1])  # noqa: E731
+    return f"{_at(uri, _line(again, options, wrong) if wrong is not None else None)}: {text}"
+
+
+def _line(again: Again, options: Options, wrong: Callable[[int, list[str]], bool]) -> int | None:
+    with contextlib.suppress(Exception), again() as file:
+        return csv_text.line_of(_Stream(file), options, wrong)
+    return None
+
+
+def _at(uri: str, line: int | None) -> str:
+    return uri if line is None else f"{uri}:{line}"
 
 
 def _csv_shape(options: Options) -> Any:
@@ -401,11 +471,12 @@ def _csv_type(type_: Any) -> Any:
     return pa.string() if pa.types.is_decimal256(type_) else type_
 
 
-def _json(file: Any, target: Any, wanted: Mapping[str, str]) -> Iterator[Any]:
+def _json(file: Any, target: Any, wanted: Mapping[str, str], rules: Rules) -> Iterator[Any]:
     """A key that a row does not have is null; `json_keys` tells which keys no row has."""
     import pyarrow.json as json
 
-    schema = pa.schema([(wanted[field.name], _json_type(field.type)) for field in target if in_json(field.type)])
+    types = {f.name: pa.int64() if f.name in rules.unit_of else _json_type(f.type) for f in target if in_json(f.type)}
+    schema = pa.schema([(wanted[name], type_) for name, type_ in types.items()])
     shape = json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
     try:
         yield from json.open_json(file, json.ReadOptions(block_size=BATCH_BYTES // 4), shape)

@@ -109,7 +109,7 @@ def _listed(source: Mapping[str, Any], storage: Mapping[str, str], change: Mater
             names = [now[path].uri for path in other if path in now][:SHOWN]
             raise _moved_on(f"files of the source have changed or are gone{': ' if names else ''}{', '.join(names)}")
         return replace(found, files=tuple(file for key, file in keyed(found).items() if key in change.files))
-    if digest_of(found, change.mapping, change.casts) != change.digest:
+    if digest_of(found, change.mapping, change.casts, change.units) != change.digest:
         raise _moved_on("the source has changed")
     return found
 
@@ -261,7 +261,7 @@ def _unit(change: MaterializeTable, source: Mapping[str, Any], storage: Mapping[
         "format_options": {k: v for k, v in source.items() if not k.startswith("storage.")},
         "source_options": dict(storage),
         "mapping": dict(change.mapping),
-        "rules": rules_for(source["format"], change.casts, change.nulls),
+        "rules": rules_for(source["format"], change.casts, change.nulls, change.units),
     }
 
 
@@ -287,7 +287,7 @@ def _fitting(frame: Any, change: MaterializeTable) -> set[str]:
     except ValueError as error:
         raise CatalogError(Code.INVALID_INPUT, f"the source does not fit the table: {error}") from error
     asked = [f for f in change.fields if not f.filled or change.mapping.get(f.name, f.name) in found.names]
-    rules = replace(rules_for("", change.casts, change.nulls), folds=True)
+    rules = replace(rules_for("", change.casts, change.nulls, change.units), folds=True)
     _need_fit(fits(found, pa.schema([to_arrow_field(f) for f in asked]), change.mapping, "", rules))
     if unused := [name for name in found.names if name not in {change.mapping.get(f.name, f.name) for f in asked}]:
         logging.getLogger("reconciler").info("%s: source columns not used: %s", dotted(change.ident), ", ".join(unused))
@@ -304,7 +304,7 @@ def _need_keys(
 ) -> None:
     """A key of JSON that no row has is a missing column; the files are read until all keys were seen."""
     kept = [f for f in change.fields if not f.filled]
-    rules = rules_for("json", change.casts, change.nulls)
+    rules = rules_for("json", change.casts, change.nulls, change.units)
     try:
         _, problems = json_columns(listing, source, storage, kept, change.mapping, rules, None)
     except SourceError as error:

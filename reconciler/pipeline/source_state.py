@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from reconciler.core.source_files import by_sight
@@ -17,6 +18,8 @@ from reconciler.pipeline.source_fit import fits
 from reconciler.pipeline.sources import Listing, SourceFile, digest, list_source, source_schemas, storage_of
 
 _UNSHOWN = "with --catalogs-from it is not shown what is in it: plan without it, in a checkout of your own"
+_NO_UNITS: Mapping[str, str] = MappingProxyType({})
+
 HEAD = 8 * 2**20
 """Bytes of JSON that a plan reads to learn the keys; the step itself reads on."""
 
@@ -42,7 +45,7 @@ def look(
         return SourceState(problem=f"the source cannot be read: {error}")
     problem = f"the source does not fit the table: {'; '.join(problems)}" if problems else None
     names = {key: file.uri for key, file in keyed(listing).items()}
-    digest = digest_of(listing, spec.columns, sorted(spec.casts))
+    digest = digest_of(listing, spec.columns, sorted(spec.casts), spec.units)
     return SourceState(digest, files, names, _told(listing, source), problem, tuple(unused), also)
 
 
@@ -89,9 +92,12 @@ def _ends(uri: str) -> Iterator[str]:
     return ("/".join(parts[start:]) for start in range(len(parts)))
 
 
-def digest_of(listing: Listing, columns: Mapping[str, str], casts: Sequence[str]) -> str:
+def digest_of(
+    listing: Listing, columns: Mapping[str, str], casts: Sequence[str], units: Mapping[str, str] = _NO_UNITS
+) -> str:
     """Of what decides about the rows; the layout does not."""
-    return digest([listing.digest, dict(columns), *([list(casts)] if casts else [])])
+    more = [list(casts), dict(units)] if units else [list(casts)] if casts else []
+    return digest([listing.digest, dict(columns), *more])
 
 
 def hashed(text: str) -> str:
@@ -110,7 +116,7 @@ def _fit(
     format_ = source["format"]
     if format_ not in (*FILE_FORMATS, "lance"):
         return [], []
-    rules = rules_for(format_, spec.casts, (f.name for f in fields if spec.may_lack(f.name)))
+    rules = rules_for(format_, spec.casts, (f.name for f in fields if spec.may_lack(f.name)), spec.units)
     if format_ == "json":
         kept = [f for f in fields if not f.filled]
         found, problems = json_columns(listing, source, storage, kept, spec.columns, rules, HEAD)
@@ -127,8 +133,8 @@ def _fit(
     return [], unused
 
 
-def rules_for(format_: str, casts: Iterable[str], nulls: Iterable[str]) -> Rules:
-    return Rules(format_ not in TEXTS, frozenset(casts), frozenset(nulls))
+def rules_for(format_: str, casts: Iterable[str], nulls: Iterable[str], units: Mapping[str, str] = _NO_UNITS) -> Rules:
+    return Rules(format_ not in TEXTS, frozenset(casts), frozenset(nulls), tuple(sorted(units.items())))
 
 
 def json_columns(

@@ -334,8 +334,6 @@ OTHER_FAMILY: list[tuple[pa.DataType, pa.DataType]] = [
     (pa.string(), pa.timestamp("us")),
     (pa.string(), pa.time64("us")),
     (pa.int64(), pa.string()),
-    (pa.int64(), pa.timestamp("us")),
-    (pa.int64(), pa.duration("us")),
     (pa.timestamp("us"), pa.date32()),
     (pa.date32(), pa.timestamp("us")),
     (pa.binary(), pa.string()),
