@@ -17,6 +17,8 @@ Cast = Literal["same", "widen", "narrow", "rewrite", "never"]
 Family = Literal["null", "bool", "number", "text", "bytes", "time", "blob", "nested"]
 
 _FLOATS = {"float16": 1, "float32": 2, "float64": 3}
+_DIGITS = {"float16": 3, "float32": 6, "float64": 15}
+"""Decimal digits that come back from it as they were."""
 _PAIRS = ({"string", "large_string"}, {"binary", "large_binary"})
 _UNITS = {"s": 0, "ms": 1, "us": 2, "ns": 3}
 _OFFSET = re.compile(r"[+-]\d\d:?\d\d")
@@ -36,6 +38,22 @@ _REWRITES: dict[Family, frozenset[Family]] = {
 def classify(old: ArrowType, new: ArrowType) -> Cast:
     cast = _in_place(old, new)
     return "never" if cast == "rewrite" and not _can_be_rewritten(old, new) else cast
+
+
+def rounds(old: ArrowType, new: ArrowType) -> bool:
+    """Is there a decimal, at any depth, that becomes a float with fewer digits? A rewrite makes it the nearest one."""
+    old, new = _value(old), _value(new)
+    match old, new:
+        case Decimal(), Scalar(name):
+            return name in _DIGITS and old.precision > _DIGITS[name]
+        case ListOf(), ListOf():
+            return rounds(old.item, new.item)
+        case MapOf(), MapOf():
+            return rounds(old.key, new.key) or rounds(old.value, new.value)
+        case Struct(), Struct():
+            there = {f.name: f.type for f in old.fields}
+            return any(rounds(there[f.name], f.type) for f in new.fields if f.name in there)
+    return False
 
 
 def _in_place(old: ArrowType, new: ArrowType) -> Cast:
@@ -149,6 +167,8 @@ def _can_be_rewritten(old: ArrowType, new: ArrowType) -> bool:
             return all(_can_be_made(there[f.name].type, f.type) for f in new.fields if f.name in there)
         case FixedBinary(), FixedBinary():
             return False
+        case _, Temporal() if _family(old) == "number":
+            return False  # Nothing says what the numbers count.
         case _:
             return _family(new) in _REWRITES.get(_family(old), frozenset())
 

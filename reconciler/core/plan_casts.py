@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 
+from reconciler.core.casts import rounds
 from reconciler.core.diff_schema import Difference, ignore_rule
 from reconciler.core.draft import Block, Drafter, allow_block
 from reconciler.core.fields import bare, in_list, small_dictionary
@@ -68,7 +69,12 @@ class Casts:
             why = "; ".join(f"{x.path}: no {_types(x)[0]} can be made {_types(x)[1]}" for x in never)
             d.refuse(change, "rewrite", Block("", f"{why}, and the table has rows: {RECIPE}", "unsupported"), before)
             return
-        self._propose(change, "rewrite", reason + note, before, None, lost, [ValueCheck(name, bare(new.type))])
+        inexact = rounds(live.type, new.type)
+        if inexact:
+            reason = f"{reason}; {new.type} does not have all digits of {live.type}: values are rounded"
+        risk: Risk = "destructive" if inexact else "rewrite"
+        word = "narrow_type" if inexact else None
+        self._propose(change, risk, reason + note, before, word, lost, [ValueCheck(name, bare(new.type))])
 
     def in_place(self, found: Sequence[Difference]) -> None:
         """Casts that pylance does itself. What cannot fail and costs no index is one step."""

@@ -93,7 +93,7 @@ def _cast(values: Any, wanted: Any) -> Any:
         return _times_of_day(values.cast(pa.string()), wanted)
     if _is_text(values.type) and types.is_integer(wanted):
         _need_digits(values)
-    if types.is_boolean(wanted) and _is_number(values.type):
+    if types.is_boolean(wanted) and is_number(values.type):
         return _truths(values)
     if types.is_integer(values.type) and types.is_decimal(wanted):
         return values.cast(pa.string()).cast(wanted)  # Arrow would ask for room for all integers.
@@ -112,8 +112,39 @@ def _cast(values: Any, wanted: Any) -> Any:
         return _cast(_cast(values, between), wanted)
 
 
+def counts_time(found: Any, wanted: Any) -> bool:
+    """Are there numbers that are to become times, at any depth? Nothing in them says what they count."""
+    found, wanted = _values(found), _values(wanted)
+    types = pa.types
+    if is_number(found):
+        return is_time(wanted)
+    if types.is_struct(found) and types.is_struct(wanted):
+        there = {field.name: field.type for field in found}
+        return any(counts_time(there[f.name], f.type) for f in wanted if f.name in there)
+    if types.is_map(found) and types.is_map(wanted):
+        return counts_time(found.key_type, wanted.key_type) or counts_time(found.item_type, wanted.item_type)
+    both = hasattr(found, "value_type") and hasattr(wanted, "value_type")
+    return both and counts_time(found.value_type, wanted.value_type)
+
+
+def is_time(type_: Any) -> bool:
+    types = pa.types
+    return bool(types.is_timestamp(type_) or types.is_duration(type_) or types.is_time(type_))
+
+
+def _values(type_: Any) -> Any:
+    if isinstance(type_, pa.BaseExtensionType):
+        return _values(type_.storage_type)
+    return type_.value_type if pa.types.is_dictionary(type_) else type_
+
+
 def need_cast(name: str, found: Any, wanted: Any) -> None:
-    """Raises Misfit when no value of the one type has a counterpart in the other."""
+    """Raises Misfit when no value of the one type has a counterpart in the other, or when nothing says which one."""
+    if counts_time(found, wanted):
+        raise Misfit(
+            f"column {name}: {found} cannot be made {wanted}: nothing says what the numbers count; SQL "
+            "does with to_timestamp_seconds(x), or _millis, _micros, _nanos, and with arrow_cast(x, 'Duration(Second)')"
+        )
     error = _problem(pa.nulls(1, found), wanted)
     if error is not None:
         raise Misfit(f"column {name}: {found} cannot be made {wanted}: {_line(error)}") from error
@@ -181,7 +212,7 @@ def _is_text(type_: Any) -> bool:
     return bool(pa.types.is_string(type_) or pa.types.is_large_string(type_))
 
 
-def _is_number(type_: Any) -> bool:
+def is_number(type_: Any) -> bool:
     types = pa.types
     return bool(types.is_integer(type_) or types.is_floating(type_) or types.is_decimal(type_))
 
@@ -189,7 +220,7 @@ def _is_number(type_: Any) -> bool:
 def _between(found: Any, wanted: Any) -> Any:
     """The type on the way for which Arrow has both casts, or None."""
     types = pa.types
-    numbers = (_is_number(found), _is_number(wanted))
+    numbers = (is_number(found), is_number(wanted))
     if types.is_binary(found) or types.is_large_binary(found) or types.is_fixed_size_binary(found):
         ways = [pa.string()]
     elif all(numbers) or (any(numbers) and _counts(wanted if numbers[0] else found)):

@@ -24,7 +24,6 @@ SHOWN = 20
 """Columns of a source that a message names."""
 
 
-_TIMES = ("timestamp", "duration", "time of day")
 Convert = Callable[[Any, Any], Any]
 """Values and a type: the values in that type."""
 
@@ -142,7 +141,7 @@ def _nearest(name: str, have: Sequence[str]) -> str | None:
 
 def converter(given: Any, field: Any, rules: Rules) -> Convert:
     """What makes the values of a type those of the field, once `type_problem` has found nothing."""
-    if (unit := rules.unit_of.get(field.name)) is not None and _counted(given, field.type):
+    if (unit := rules.unit_of.get(field.name)) is not None and column_casts.counts_time(given, field.type):
         return partial(_from_counts, unit)
     crosses = rules.typed and field.name in rules.casts and _apart(given, field.type) is not None
     crosses = crosses or (rules.typed and field.name in rules.casts and _rounds(given, field.type))
@@ -154,18 +153,10 @@ def _from_counts(unit: str, array: Any, type_: Any) -> Any:
     return to_type(column_casts.cast(counts, _times(array.type, type_, unit)), type_)
 
 
-def _counted(given: Any, wanted: Any) -> bool:
-    """Are there numbers that are to become times, at any depth? Nothing in them says what they count."""
-    given, wanted = _plain(given), _plain(wanted)
-    if _family(given) == "number":
-        return _family(wanted) in _TIMES
-    return any(_counted(a, b) for a, b in _pairs(given, wanted))
-
-
 def _times(given: Any, wanted: Any, unit: str | None) -> Any:
     """The source's type with integers for the numbers that count, or with times of that unit."""
     given, wanted = _plain(given), _plain(wanted)
-    if _family(given) == "number" and _family(wanted) in _TIMES:
+    if column_casts.is_number(given) and column_casts.is_time(wanted):
         return pa.int64() if unit is None else _of_unit(wanted, unit)
     match _kind(given) if _kind(given) == _kind(wanted) else None:
         case "struct":
@@ -206,7 +197,7 @@ def type_problem(given: Any, field: Any, rules: Rules) -> str | None:
     if lost := _lost(given, field.type, field.name in rules.nulls):
         return lost
     unit = rules.unit_of.get(field.name)
-    if _counted(given, field.type):
+    if column_casts.counts_time(given, field.type):
         hint = f"write `columns: {{{field.name}: {{unit: s}}}}` (or ms, us, ns)"
         return None if unit is not None else f"the source has {given}, and nothing says what its numbers count: {hint}"
     if unit is not None and not pa.types.is_null(given):

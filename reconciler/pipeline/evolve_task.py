@@ -123,6 +123,7 @@ def _batch(batch: Any, schema: Any, sources: list[dict[str, Any]]) -> Any:
         values = _values(batch, number, source)
         if not field.nullable and values.null_count:
             raise _Nulls(field.name)
+        column_casts.need_cast(source["column"], values.type, field.type)
         columns.append(column_casts.cast_all(source["column"], values, field.type))
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 

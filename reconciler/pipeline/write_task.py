@@ -234,6 +234,8 @@ def _whole(batch: Any, unit: Unit, schema: Any, lacks: Sequence[str]) -> Any:
             values[name] = function(given.select(columns))
             if not isinstance(values[name], pa.Array) or len(values[name]) != batch.num_rows:
                 raise ValueProblem(f"column {name}: its function must give a pyarrow.Array with one value for each row")
+        if column_casts.counts_time(values[name].type, schema.field(name).type):
+            raise ValueProblem(f"column {name}: nothing says what the numbers of its backfill count")
         if name not in lacks:
             there = batch.column(wanted[name])
             values[name] = pc.coalesce(there, to_type(values[name], there.type))

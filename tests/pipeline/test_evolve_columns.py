@@ -94,7 +94,7 @@ def test_a_backfill_gives_values_to_the_rows_that_are_left(tmp_path: Path, optio
         ("timestamp[s]", "'2020-01-31'", dt.datetime(2020, 1, 31)),
         ("timestamp[us, tz=UTC]", "'2020-01-31 10:00:00'", dt.datetime(2020, 1, 31, 10, tzinfo=dt.UTC)),
         ("time64[us]", "'10:00:00'", dt.time(10)),
-        ("duration[s]", "60", dt.timedelta(minutes=1)),
+        ("duration[s]", "arrow_cast(60, 'Duration(Second)')", dt.timedelta(minutes=1)),
         ("decimal128(10, 2)", "1.5", Decimal("1.50")),
         ("binary", "'ab'", b"ab"),
         ("fixed_size_binary[2]", "'ab'", b"ab"),
