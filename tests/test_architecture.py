@@ -112,7 +112,7 @@ LIBRARIES: dict[str, frozenset[str]] = {
     "explain": frozenset({"yaml"}),
     "engine": frozenset({"deepdiff"}),
     "catalog": frozenset({"lance", "pyarrow", "obstore", "boto3", "botocore"}),
-    "pipeline": frozenset({"lance", "pyarrow", "numpy", "pyspark", "obstore"}),
+    "pipeline": frozenset({"lance", "pyarrow", "numpy", "pyspark", "obstore", "sqlglot"}),
 }
 
 # Standard modules without IO, clock, randomness or processes.

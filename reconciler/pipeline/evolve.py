@@ -28,11 +28,12 @@ from reconciler.model.arrow import Field
 from reconciler.model.change import BackfillColumns, RewriteColumns
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.spark import Runner
-from reconciler.pipeline import column_casts, evolve_task
+from reconciler.pipeline import column_casts, evolve_task, sql_overflow
 from reconciler.pipeline.claims import Clock, Held, claimed, opened
 from reconciler.pipeline.data_plane import Running
 from reconciler.pipeline.functions import carry, columns_given, load_function
 from reconciler.pipeline.jobs import TASKS_PER_CORE, answers
+from reconciler.pipeline.sql_operations import operations
 from reconciler.pipeline.table_task import THREADS
 from reconciler.pipeline.way_back import tagged, version_before
 
@@ -110,7 +111,7 @@ def _recipe(dataset: Any, change: BackfillColumns | RewriteColumns) -> Recipe | 
         if taken := [f.name for f in wanted if f.name in live]:
             message = f"there is a column {taken[0]} in {dataset.uri} already, but it is not as declared"
             raise CatalogError(Code.TABLE_SCHEMA_VALIDATION_ERROR, message)
-        sources = [_source(f, list(live)) for f in change.fields]
+        sources = [_source(f, dataset, list(live)) for f in change.fields]
         recipe = Recipe(pa.schema([to_arrow_field(f) for f in wanted]), sources, {})
     else:
         if lost := [f.name for f in wanted if f.name not in live]:
@@ -121,9 +122,10 @@ def _recipe(dataset: Any, change: BackfillColumns | RewriteColumns) -> Recipe | 
     return recipe
 
 
-def _source(f: Field, there: Sequence[str]) -> Source:
+def _source(f: Field, dataset: Any, there: Sequence[str]) -> Source:
     if f.function is None:
-        return {"column": f.name, "sql": f.default}
+        found = sql_overflow.of_integers(dataset, operations(f.default or ""))
+        return {"column": f.name, "sql": f.default, "operations": found}
     function = load_function(f.function)
     return {"column": f.name, "function": function, "columns": columns_given(f.function, function, there)}
 
@@ -225,7 +227,8 @@ def _line(recipe: Recipe, done: int, of: int) -> Any:
 def _carry(recipe: Recipe) -> None:
     from pyspark import cloudpickle
 
-    cloudpickle.register_pickle_by_value(column_casts)  # type: ignore[no-untyped-call]
+    for module in (column_casts, sql_overflow):
+        cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
     for source in recipe.sources:
         if "function" in source:
             carry(source["function"])

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from reconciler.pipeline import column_casts
+from reconciler.pipeline import column_casts, sql_overflow
 
 BATCH_BYTES = 32 * 2**20
 """Of rows at a time: a table of large blobs must not fill the memory of an executor."""
@@ -21,7 +21,7 @@ _VALUE, _GIVEN = "value:", "given:"
 """What the scan calls the values of the columns to write, and the columns that a function is given."""
 Unit = dict[str, Any]
 """job (uri, options, version, schema of the new columns, sources of their values) and fragments (ids). A source is
-{"sql": …} or {"function": …, "columns": the names of what it is given}."""
+{"sql": …, "operations": its integer arithmetic} or {"function": …, "columns": the names of what it is given}."""
 
 
 def evolve(unit: Unit) -> Iterator[Any]:
@@ -38,6 +38,8 @@ def evolve(unit: Unit) -> Iterator[Any]:
 def scanned(dataset: Any, sources: list[dict[str, Any]], fragments: list[Any] | None = None) -> Any:
     """The scan that has the values. Row ids are asked for because a scan needs a column, and a constant is none."""
     columns = {f"{_VALUE}{number}": s["sql"] for number, s in enumerate(sources) if "sql" in s}
+    for number, source in enumerate(sources):
+        columns |= sql_overflow.columns_of(source.get("operations", ()), str(number))
     columns |= {f"{_GIVEN}{name}": quoted(name) for s in sources for name in s.get("columns", ())}
     return dataset.scanner(
         columns=columns,
@@ -130,6 +132,10 @@ def _batch(batch: Any, schema: Any, sources: list[dict[str, Any]]) -> Any:
 
 def _values(batch: Any, number: int, source: dict[str, Any]) -> Any:
     if "sql" in source:
+        try:
+            sql_overflow.need_room(batch, source.get("operations", ()), str(number))
+        except sql_overflow.Overflow as error:
+            raise column_casts.Misfit(f"column {source['column']}: {error}") from error
         return batch.column(f"{_VALUE}{number}")
     names = source["columns"]
     given = pa.RecordBatch.from_arrays([batch.column(f"{_GIVEN}{n}") for n in names], names=names)

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from reconciler.pipeline import checksum, column_casts, conform, csv_text, file_reader, table_task
+from reconciler.pipeline import checksum, column_casts, conform, csv_text, file_reader, sql_overflow, table_task
 from reconciler.pipeline.session import GaveUp, SparkError, first_line
 from reconciler.pipeline.table_task import Unit
 
@@ -124,7 +124,7 @@ def _frame(spark: Any, tasks: Sequence[Sequence[Unit]], work: Work, schema: str)
 def carried_by_value(*modules: ModuleType) -> None:
     from pyspark import cloudpickle
 
-    for module in (checksum, column_casts, conform, csv_text, file_reader, table_task, *modules):
+    for module in (checksum, column_casts, conform, csv_text, file_reader, sql_overflow, table_task, *modules):
         cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
 
 

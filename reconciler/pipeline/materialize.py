@@ -28,6 +28,7 @@ from reconciler.pipeline.source_fit import fits
 from reconciler.pipeline.source_state import digest_of, files_of, json_columns, keyed, rules_for
 from reconciler.pipeline.sources import Listing, changes, list_source, storage_of
 from reconciler.pipeline.spark_types import arrow_schema
+from reconciler.pipeline.sql_operations import operations
 from reconciler.pipeline.way_back import tagged, version_before
 from reconciler.pipeline.write_task import Unit
 
@@ -254,6 +255,7 @@ def _unit(change: MaterializeTable, source: Mapping[str, Any], storage: Mapping[
         "version": held.version,
         "schema": pa.schema(fields).serialize().to_pybytes(),
         "fills": _fills(change),
+        "operations": {f.name: operations(f.default) for f in change.fields if f.default is not None},
         "lacks": [],
         "layout": WHOLE if change.partitions is not None else {},
         "told": f"a row of {source['format']}",

@@ -16,13 +16,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reconciler.pipeline import column_casts, file_reader, table_task
+from reconciler.pipeline import column_casts, file_reader, sql_overflow, table_task
 from reconciler.pipeline.conform import TEXT, Rules, ValueProblem, conform, to_type
 from reconciler.pipeline.file_reader import FileChangedError, FileError
 
 Unit = dict[str, Any]
 """uri, options, version of the table; schema (what is written, in Arrow IPC); fills (column -> what gives its values
-where the source has none: SQL, or a function and the names of what it is given); mapping (column of the table -> column
+where the source has none: SQL, or a function and the names of what it is given); operations (column -> the arithmetic
+in its SQL); mapping (column of the table -> column
 of the source); layout (of the fragments); of files: files, format, format_options, source_options; of a DataFrame:
 lacks (columns that it does not have); rules (what the source may differ in). `key` names it."""
 
@@ -227,7 +228,8 @@ def _whole(batch: Any, unit: Unit, schema: Any, lacks: Sequence[str]) -> Any:
         return conform(batch, schema, wanted, rules)
     known = pa.schema([f for f in schema if f.name not in made])
     given = conform(batch, known, wanted, rules)
-    values = _by_sql(given, {n: unit["fills"][n] for n in made if isinstance(unit["fills"][n], str)})
+    texts = {n: unit["fills"][n] for n in made if isinstance(unit["fills"][n], str)}
+    values = _by_sql(given, texts, unit.get("operations", {}))
     for name in made:
         if name not in values:
             function, columns = unit["fills"][name]
@@ -244,14 +246,23 @@ def _whole(batch: Any, unit: Unit, schema: Any, lacks: Sequence[str]) -> Any:
     return conform(whole, schema, {name: name for name in schema.names})
 
 
-def _by_sql(batch: Any, expressions: dict[str, str]) -> dict[str, Any]:
+def _by_sql(batch: Any, expressions: dict[str, str], operations: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
     import lance
 
     if not expressions:
         return {}
     store = lance.write_dataset(pa.Table.from_batches([batch]), "memory://rows")
+    columns = {**expressions, _EVERY: "true"}
+    checked = {name: sql_overflow.of_integers(store, operations.get(name, ())) for name in expressions}
+    for name, of_column in checked.items():
+        columns |= sql_overflow.columns_of(of_column, name)
     try:
-        found = store.scanner(columns={**expressions, _EVERY: "true"}, with_row_id=True, scan_in_order=True).to_table()
+        found = store.scanner(columns=columns, with_row_id=True, scan_in_order=True).to_table()
     except Exception as error:
         raise ValueProblem(f"a backfill expression cannot be evaluated: {error}") from error
+    for name, of_column in checked.items():
+        try:
+            sql_overflow.need_room(found, of_column, name)
+        except sql_overflow.Overflow as error:
+            raise ValueProblem(f"column {name}: {error}") from error
     return {name: found.column(name).combine_chunks() for name in expressions}
