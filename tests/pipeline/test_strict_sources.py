@@ -363,19 +363,30 @@ def test_names_of_a_query_that_are_one_to_spark(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "of", ['{format: sql, token: x, sql: "SELECT * FROM text.secret"}', "{format: iceberg, token: x, table: text.`@`}"]
-)
-def test_a_query_reads_no_file_by_its_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, of: str) -> None:
-    """The first looks like a table of a catalog, so that only Spark can refuse it."""
+def test_a_table_is_no_file_by_its_path(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("canary\n")
-    monkeypatch.chdir(tmp_path)
     schema = "[{name: value, type: string}]"
-    manifest(tmp_path, of.replace("@", str(tmp_path / "secret")), "", schema)
+    manifest(tmp_path, f"{{format: iceberg, token: x, table: text.`{tmp_path / 'secret'}`}}", "", schema)
     run = apply(tmp_path)
     assert run.code == 5, run.out
     assert "TABLE_OR_VIEW_NOT_FOUND" in run.json["steps"][-1]["error"]["message"]
     assert rows_of(tmp_path) == []
+
+
+@pytest.mark.slow
+def test_a_query_that_is_permitted_everything_is_still_one_of_our_session(tmp_path: Path) -> None:
+    """Spark would put the variable of the environment there; and a sum that is too large is an error."""
+    schema = "[{name: value, type: string}]"
+    manifest(tmp_path, "{format: sql, token: x, sql: \"SELECT '$${env:HOME}' AS value\"}", "", schema)
+    assert apply(tmp_path).code == 1
+    run = apply(tmp_path, "--allow-sql-code")
+    assert run.code == 0, run.out
+    assert rows_of(tmp_path) == [{"value": "${env:HOME}"}]
+    sql = "SELECT string(id + 1) AS value FROM (SELECT 2147483647 AS id)"
+    manifest(tmp_path, f'{{format: sql, token: y, sql: "{sql}"}}', "", schema, "replace-if-changed")
+    run = apply(tmp_path)
+    assert run.code != 0
+    assert "ARITHMETIC_OVERFLOW" in run.out
 
 
 @pytest.mark.slow
