@@ -168,6 +168,25 @@ def test_sql_that_reads_what_it_says(tmp_path: Path, sql: str) -> None:
     assert codes(source(tmp_path, f'{{format: sql, sql: "{sql}", token: x}}')) == []
 
 
+@pytest.mark.parametrize(
+    "type_", ["timestamp[us]", "duration[s]", "time32[ms]", "list<timestamp[us]>", "struct<a: duration[s]>"]
+)
+def test_a_unit_is_for_times(tmp_path: Path, type_: str) -> None:
+    def found(of: str, unit: str) -> Loaded:
+        schema = f'schema: [{{name: at, type: "{of}"}}]\n'
+        return loaded(
+            tmp_path, f"{{source: {PARQUET}, mode: once, columns: {{at: {{from: e, unit: {unit}}}}}}}", schema
+        )
+
+    fine = found(type_, "s")
+    assert codes(fine) == []
+    data = fine.desired.tables["lake"][("t",)].data
+    assert data is not None
+    assert (dict(data.columns), dict(data.units)) == ({"at": "e"}, {"at": "s"})
+    assert codes(found("int64", "s")) == codes(found("date32", "s")) == ["M497"]
+    assert codes(found(type_, "m")) == ["M207"]
+
+
 def test_code_is_permitted_to_those_who_are_trusted(tmp_path: Path) -> None:
     codes_of = {text: WRONG[text][0] for text in WRONG}
     of_code = [text for text, code in codes_of.items() if code == "M496"]

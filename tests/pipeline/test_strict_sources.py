@@ -304,6 +304,43 @@ def test_a_cast_that_is_asked_for_is_done(tmp_path: Path, more: str) -> None:
     ]
 
 
+def test_numbers_are_times_with_a_unit(tmp_path: Path) -> None:
+    of = source(tmp_path, "parquet", pa.table({"epoch": [1_700_000_000]}))
+    schema = '[{name: at, type: "timestamp[us, tz=UTC]"}]'
+    for more in ("{at: epoch}", "{at: {from: epoch, cast: true}}"):
+        manifest(tmp_path, of, f", columns: {more}", schema)
+        decided, reason = verdict(tmp_path)
+        assert decided == "blocked"
+        assert "nothing says what its numbers count: write `columns: {at: {unit: s}}`" in reason
+    manifest(tmp_path, of, ", columns: {at: {from: epoch, unit: s}}", schema)
+    found = step(tmp_path)
+    assert (found["verdict"], found["after"]["units"]) == ("allowed", {"at": "s"})
+    manifest(tmp_path, of, ", columns: {at: {from: epoch, unit: ms}}", schema)
+    assert step(tmp_path)["after"]["digest"] != found["after"]["digest"], "other rows"
+
+
+@pytest.mark.slow
+def test_numbers_become_the_times_that_they_count(tmp_path: Path) -> None:
+    """Through a saved plan."""
+    of = source(tmp_path, "csv", pa.table({"epoch": [1_700_000_000]}))
+    schema = '[{name: at, type: "timestamp[us, tz=UTC]"}]'
+    manifest(tmp_path, of, ", columns: {at: {from: epoch, unit: s}}", schema)
+    assert reconciler(tmp_path, "plan", "m.yaml", "-o", "p.json").code == 0
+    run = reconciler(tmp_path, "apply", "--plan", "p.json", "--yes")
+    assert run.code == 0, run.err
+    assert [row["at"].timestamp() for row in rows_of(tmp_path)] == [1_700_000_000]
+
+
+def test_code_in_a_saved_plan_is_judged_where_it_runs(tmp_path: Path) -> None:
+    sql = "SELECT 1L AS id, reflect('java.lang.System', 'getenv', 'HOME') AS product"
+    manifest(tmp_path, f'{{format: sql, token: x, sql: "{sql}"}}')
+    assert reconciler(tmp_path, "plan", "m.yaml").code == 1
+    assert reconciler(tmp_path, "plan", "m.yaml", "-o", "p.json", "--allow-sql-code").code == 0
+    run = reconciler(tmp_path, "apply", "--plan", "p.json", "--yes")
+    assert run.code != 0
+    assert "the SQL calls reflect(), which calls Java" in run.out + run.err
+
+
 @pytest.mark.slow
 def test_a_query_is_judged_by_its_columns_before_it_runs(tmp_path: Path) -> None:
     manifest(tmp_path, '{format: sql, sql: "SELECT 1L AS id, raise_error(2) AS sku"}')
