@@ -45,6 +45,7 @@ def test_below_the_root(location: str) -> None:
         "s3://acme-lake/x",
         "s3://acme-lake",
         "s3://evil/../acme-lake/prod/x",
+        "s3://acme-lake/other/../prod/x",
         "s3:///acme-lake/prod/x",
         "s3://acme-lake/prod/../other/x",
         "s3://acme-lake/prod/%2e%2e/other/x",
