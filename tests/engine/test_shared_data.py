@@ -20,7 +20,7 @@ from reconciler.model.desired import CatalogSpec, Desired, DesiredTable, Managem
 from reconciler.model.diagnostic import Source
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import Ident, Kind
-from reconciler.model.observed import Detached, Gap, Observation, Present, Scope, Snapshot
+from reconciler.model.observed import Detached, Gap, Observation, Present, Scope, Snapshot, Unreadable
 from reconciler.model.plan import Plan
 from reconciler.model.state import DatasetState, Marks, TableState
 
@@ -42,7 +42,8 @@ class Door(MemoryCatalog):
     def _look(self, scope: Scope) -> None:
         world = self.world
         for ident, found in list(world.tables.items()):
-            assert isinstance(found, Present)
+            if not isinstance(found, Present):
+                continue
             assert isinstance(found.state, TableState)
             data = self.bucket.get(str(found.state.location))
             world.tables[ident] = Present(replace(found.state, dataset=data))
@@ -153,3 +154,30 @@ def test_killed_after_any_write_and_run_again(name: str) -> None:
         assert report.outcome in ("applied", "no_changes"), (k, [r.error for r in report.steps])
         good(catalogs)
         assert planned(catalogs).steps == ()
+
+
+@pytest.mark.parametrize(
+    ("other", "outcome", "why"),
+    [
+        (Present(TableState(PLACE, {}, NOBODYS, OLD)), "stale", "is table u now"),
+        (Unreadable(Code.INTERNAL, "no answer"), "failed", "u cannot be read"),
+        (Gap((), Code.SERVICE_UNAVAILABLE, "cut off"), "failed", "the listing of the catalog is incomplete"),
+    ],
+    ids=["taken", "unreadable", "gap"],
+)
+def test_data_that_another_table_may_have_by_now_is_not_given_back(
+    other: Present | Unreadable | Gap, outcome: str, why: str
+) -> None:
+    """It came after the plan, which no read of the planned objects shows."""
+    catalogs = doors({}, OLD)
+    plan = planned(catalogs)
+    assert "declare_table" in {s.action for s in plan.steps if s.verdict == "allowed"}
+    if isinstance(other, Gap):
+        catalogs["a"].gaps = (other,)
+    else:
+        catalogs["a"].world.tables[("u",)] = other
+    before = [dict(c.world.tables) for c in catalogs.values()]
+    report = execute(plan, catalogs, sleep=lambda _: None)
+    assert (report.outcome, {r.status for r in report.steps}) == (outcome, {"not_run"})
+    assert why in report.message
+    assert [dict(c.world.tables) for c in catalogs.values()] == before
