@@ -170,13 +170,14 @@ def test_a_table_that_is_dropped_and_made_again_is_nobodys(
     assert lance.dataset(folder).schema.names == ["id"]
 
 
-def test_a_declared_table_that_is_made_again_is_nobodys(tmp_path: Path, options: dict[str, Any]) -> None:
+@pytest.mark.parametrize("theirs", [b"reserved", b""], ids=["text", "empty"])
+def test_a_declared_table_that_is_made_again_is_nobodys(tmp_path: Path, options: dict[str, Any], theirs: bytes) -> None:
     """Its marker is all that there is of it: without our token it is not our table. Taking it over gives it one."""
     declared = table("t").replace("schema: [{name: id, type: int64}]", "protect: false")
     write(tmp_path, catalog("me", **options), declared)
     assert reconciler(tmp_path, "apply", "m.yaml", "--yes").code == 0
     marker = tmp_path / "lake" / "t.lance" / ".lance-reserved"
-    marker.write_bytes(b"reserved")
+    marker.write_bytes(theirs)
     write(tmp_path, catalog("me", **options), table("t"))
     plan = reconciler(tmp_path, "plan", "m.yaml", "--format", "json").json
     assert [(s["action"], s["verdict"], s["blocked_by"]) for s in plan["steps"]] == [
@@ -185,7 +186,7 @@ def test_a_declared_table_that_is_made_again_is_nobodys(tmp_path: Path, options:
     write(tmp_path, catalog("me", **options), declared)
     assert reconciler(tmp_path, "plan", "m.yaml", "--format", "json").json["unowned"] != []
     assert reconciler(tmp_path, "apply", "m.yaml", "--yes", "--adopt").code == 0
-    assert marker.read_bytes() != b"reserved"
+    assert marker.read_bytes() != theirs
     assert reconciler(tmp_path, "plan", "m.yaml", "--format", "json").json["unowned"] == []
 
 
