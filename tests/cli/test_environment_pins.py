@@ -49,6 +49,12 @@ def test_another_option_ends_the_run(tmp_path: Path, arguments: tuple[str, ...])
     assert reconciler(tmp_path, "plan", "m.yaml", env={"ROOT": "./prod"}).code == 0
 
 
+@pytest.mark.parametrize("there", ["./prod2", "./prod/", "x./prod", "./Prod", "./pro"])
+def test_what_only_begins_or_ends_alike_is_another(tmp_path: Path, there: str) -> None:
+    write(tmp_path, dir_catalog(there, {"path": "./prod"}), table("t"))
+    refused(reconciler(tmp_path, "plan", "m.yaml"), "M443", "management.expect wants ./prod")
+
+
 @pytest.mark.slow
 def test_a_fleet_is_not_read_in_another_place(tmp_path: Path) -> None:
     write(tmp_path, dir_catalog("${env:ROOT}", {"path": "./prod"}), table("t"))

@@ -76,6 +76,14 @@ def test_objects_are_counted_and_not_their_steps(tmp_path: Path) -> None:
     assert run.code == 0, run.out + run.err
 
 
+@pytest.mark.parametrize(("wanted", "code"), [(10, 0), (11, 1)])
+def test_ten_objects_are_few(tmp_path: Path, wanted: int, code: int) -> None:
+    (tmp_path / "lake").mkdir()
+    write(tmp_path, catalog(), *(table(f"t{i}") for i in range(wanted)))
+    run = reconciler(tmp_path, "plan", "m.yaml")
+    assert (run.code, "may be the mount point of a disk" in run.err) == (code, True), run.err
+
+
 @pytest.fixture
 def elsewhere(tmp_path: Path) -> Iterator[Path]:
     """Manifests in `job`, where the program runs; the lake is to be in `disk/lake`."""

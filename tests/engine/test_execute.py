@@ -272,6 +272,27 @@ def test_unknown_is_reported_when_reading_back_fails() -> None:
     assert "not known" in report.message
 
 
+@pytest.mark.parametrize("others", ["none", "done", "blocked"])
+def test_one_unknown_step_makes_the_run_partial(others: str) -> None:
+    """Also the only one or the last one, and whatever else there is: it is neither applied nor refused."""
+    catalog = lake()
+
+    def cut_off_after_the_write(point: str, subject: object) -> None:
+        if point == "after" and getattr(subject, "ident", ()) == ("z",):
+            catalog.fault = cut_off
+
+    def cut_off(point: str, subject: object) -> None:
+        raise lost_answer()
+
+    catalog.fault = cut_off_after_the_write
+    changes = [ns("z")] if others == "none" else [ns("a"), ns("z")]
+    made = plan(catalog.world, changes, blocked=[1] if others == "blocked" else [])
+    report = run(made, catalog, parallelism=1)
+    before = {"none": [], "done": ["done"], "blocked": ["not_run"]}[others]
+    assert statuses(report) == [*before, "unknown"]
+    assert (report.outcome, report.exit_code) == ("partial", 5)
+
+
 def test_a_read_that_fails_once_is_repeated() -> None:
     catalog = lake()
     the_plan = small_plan(catalog)

@@ -205,6 +205,28 @@ def test_a_run_that_ended_before_its_next_renewal_finds_out_that_it_was_lost(by_
     assert "plan again" in said[0]
 
 
+@pytest.mark.parametrize("late", [False, True])
+def test_a_run_that_has_come_and_gone_is_no_unlock(late: bool) -> None:
+    """Its lease is given back by now: whoever took over from a run that was too slow is named all the same."""
+    records, clock = MemoryLease(), Clock()
+    said: list[str] = []
+    keeper = Keeper(me("a"), clock.times(), said.append)
+    keeper.take_all([Guarded("lake", records)], 0)
+    log = LeaseLog(records)
+    theirs = me("b").lease(clock.times())
+    seen = log.swap(log.read(), theirs)
+    assert seen is not None
+    assert log.swap(seen, free(theirs)) is not None
+    clock.now += TTL if late else FRESH
+    problem = keeper.problem()
+    assert problem is not None
+    assert "b@h" in problem
+    assert "had it meanwhile" in problem
+    assert ("did not renew it in time" if late else "taken away from this run") in problem
+    assert "reconciler unlock" not in problem
+    keeper.release()
+
+
 @pytest.mark.parametrize("by_hand", [False, True])
 def test_a_lease_that_was_taken_away_is_seen_by_the_next_write(by_hand: bool) -> None:
     """Long before a renewal is due: the token is looked for at a write."""
