@@ -205,6 +205,24 @@ def test_a_run_that_ended_before_its_next_renewal_finds_out_that_it_was_lost(by_
     assert "plan again" in said[0]
 
 
+@pytest.mark.parametrize("passed", [FRESH, TTL / 3], ids=["a look", "a renewal"])
+def test_a_lease_that_was_given_back_in_our_name_is_lost(passed: float) -> None:
+    """As an earlier version of `reconciler unlock` leaves it: the record names this run, and says that it is free."""
+    records, clock = MemoryLease(), Clock()
+    keeper = Keeper(me("a"), clock.times())
+    keeper.take_all([Guarded("lake", records)], 0)
+    log = LeaseLog(records)
+    seen = log.read()
+    assert seen.lease is not None
+    given_back = log.swap(seen, free(seen.lease))
+    clock.now += passed
+    problem = keeper.problem()
+    assert problem is not None
+    assert "taken away with `reconciler unlock`" in problem
+    keeper.release()
+    assert log.read() == given_back
+
+
 @pytest.mark.parametrize("late", [False, True])
 def test_a_run_that_has_come_and_gone_is_no_unlock(late: bool) -> None:
     """Its lease is given back by now: whoever took over from a run that was too slow is named all the same."""

@@ -157,6 +157,23 @@ def test_a_run_that_was_only_slow_is_refused_after_its_claim_was_taken(place: Da
     assert now(place).count_rows() == 3
 
 
+def test_a_run_that_was_only_slow_does_not_go_on_where_the_claim_was_given_back(place: DataPlace) -> None:
+    """Whoever took it over is done: no claim at all is not this run's claim."""
+    with killed():
+        slow = claimed(place, CONTEXT)
+        held = slow.__enter__()
+        forget_process(place)
+    with claimed(place, WriteContext("sha256:other", "s1")) as second:
+        append(second)
+    assert CLAIM_KEY not in now(place).metadata
+    with pytest.raises(CatalogError, match="another run took over") as refused:
+        held.pin_again()
+    assert refused.value.code == Code.CONCURRENT_MODIFICATION
+    slow.__exit__(None, None, None)
+    assert now(place).count_rows() == 3
+    assert CLAIM_KEY not in now(place).metadata
+
+
 def test_a_commit_before_the_fence_is_seen_by_who_takes_over(place: DataPlace, monkeypatch: pytest.MonkeyPatch) -> None:
     """The old run commits after the new one has written its claim and before its fence."""
     with killed():
