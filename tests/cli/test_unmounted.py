@@ -253,9 +253,11 @@ def more(lake: Path) -> Path:
 
 @pytest.mark.parametrize("times", [1, 2, 4])
 def test_unmounted_in_the_middle_of_an_apply(more: Path, times: int) -> None:
-    """No step writes into the mount point; what is on the disk stays as it is."""
+    """No step writes into the mount point; what is on the disk stays as it is, the lease of the run included: it is
+    waited for."""
+    short = {"RECONCILER_LEASE_TTL": "10"}
     with patch.object(DirectoryCatalog, "apply", once(lambda: unmount(more), DirectoryCatalog.apply, times)):
-        run = reconciler(more, "apply", "m.yaml", "--yes", "--parallelism", "1", "--lock-timeout", "1")
+        run = reconciler(more, "apply", "m.yaml", "--yes", "--parallelism", "1", "--lock-timeout", "1", env=short)
     assert run.code in (1, 5), run.out + run.err
     assert "was there when this run began" in run.out + run.err
     left = [p for p in (more / "lake").rglob("*") if "__reconciler" not in p.parts]
