@@ -26,6 +26,7 @@ from reconciler.catalog.directory_rows import NAMESPACE, TABLE, BadRow, Rows, lo
 from reconciler.catalog.directory_strays import stray_folders, strays
 from reconciler.catalog.directory_unfinished import PAUSES, OnlyClaimed, Unfinished, Unsettled, check_declared_only
 from reconciler.catalog.lance_dataset import Datasets
+from reconciler.catalog.lance_remains import DataGone
 from reconciler.catalog.locations import Surroundings
 from reconciler.catalog.marks import is_marked, split
 from reconciler.catalog.storage import RESERVED, Storage, marker
@@ -289,10 +290,10 @@ class DirectoryReader:
         """`records` is the inventory's listing when there is one: a file that is not in it need not be read."""
         if place.problem:
             return Unreadable(Code.INVALID_TABLE_STATE, place.problem)
-        marks = _NO_MARKS
+        properties, marks, confirmed = EMPTY, _NO_MARKS, True
         try:
-            properties, marks = split(load_properties(place.row)) if place.row else (EMPTY, _NO_MARKS)
-            confirmed = True
+            if place.row:
+                properties, marks = split(load_properties(place.row))
             if place.listed:
                 marks, confirmed = self.record_marks(place, records)
             if marks.owner is not None and place.ident not in scope.detail:  # It may be asked to go.
@@ -311,7 +312,14 @@ class DirectoryReader:
         except OnlyClaimed:
             return Absent()
         except CatalogError as error:
-            return _unreadable(error, marks.owner)
+            lost = isinstance(error, DataGone) and marks.owner is not None and confirmed and place.ident in scope.detail
+            left = self._entry(place, properties, marks, scope) if lost else None
+            return _unreadable(error, marks.owner, left)
+
+    def _entry(self, place: Place, properties: Mapping[str, str], marks: Marks, scope: Scope) -> TableState:
+        """Of a table whose data is gone."""
+        location = self.shown(place.ident, place.location, scope)
+        return TableState(location, properties, marks, None, place=self.canonical(place.location), gone=True)
 
     def record_marks(self, place: Place, records: frozenset[str] | None) -> tuple[Marks, bool]:
         """And whether they are confirmed: if not, the run that declares the table is not done yet, or died."""
@@ -514,6 +522,8 @@ class DirectoryReader:
         return sorted(names)
 
 
-def _unreadable(error: CatalogError, owner: str | None = None) -> Unreadable | Unsettled:
-    found = Unreadable(error.code, error.message, owner=owner)
+def _unreadable(
+    error: CatalogError, owner: str | None = None, left: TableState | None = None
+) -> Unreadable | Unsettled:
+    found = Unreadable(error.code, error.message, owner=owner, gone=left)
     return Unsettled(found) if isinstance(error, Unfinished) else found

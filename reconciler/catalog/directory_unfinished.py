@@ -13,7 +13,7 @@ from typing import Final
 
 from reconciler.catalog.directory_inventory import Inventory
 from reconciler.catalog.directory_places import Place
-from reconciler.catalog.lance_remains import COPYING, copying, had_versions, has_versions
+from reconciler.catalog.lance_remains import COPYING, DataGone, copying, gone, had_versions, has_versions
 from reconciler.catalog.storage import RESERVED, Listing, Storage
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import dotted
@@ -36,6 +36,10 @@ class Unsettled:
 
 class Unfinished(CatalogError):
     """Unreadable, unless a create is under way."""
+
+
+class UnfinishedOrGone(Unfinished, DataGone):
+    """A create may be under way there; what stays so is gone."""
 
 
 class OnlyClaimed(CatalogError):
@@ -68,8 +72,9 @@ def check_declared_only(place: Place, where: str, storage: Storage, inventory: I
     if place.listed and _left_by_us(place, listing, inventory):
         raise OnlyClaimed(Code.TABLE_NOT_FOUND, f"{where} is not a table yet: it was claimed, but not declared")
     if place.row is not None:
-        raise Unfinished(
-            Code.INVALID_TABLE_STATE,
+        raise _gone(
+            storage,
+            place,
             f"the data of {dotted(place.ident)} is gone: {where} holds neither a dataset nor the mark of a "
             "declared table. Bring the folder back, or deregister the table",
         )
@@ -78,6 +83,11 @@ def check_declared_only(place: Place, where: str, storage: Storage, inventory: I
             Code.INVALID_TABLE_STATE,
             f"{where} is an empty folder, not a Lance dataset: remove it, or write a dataset there",
         )
+
+
+def _gone(storage: Storage, place: Place, message: str) -> Unfinished:
+    error = gone(storage, place.location, message)
+    return (UnfinishedOrGone if isinstance(error, DataGone) else Unfinished)(error.code, error.message)
 
 
 def _refuse_strange(place: Place, where: str, listing: Listing, inventory: Inventory, remains: frozenset[str]) -> None:

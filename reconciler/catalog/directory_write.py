@@ -26,7 +26,7 @@ from reconciler.catalog.directory_rules import (
 )
 from reconciler.catalog.directory_strays import folder_name
 from reconciler.catalog.directory_unfinished import PAUSES
-from reconciler.catalog.lance_remains import has_versions
+from reconciler.catalog.lance_remains import DataGone, has_versions
 from reconciler.catalog.marks import join, split, updated
 from reconciler.catalog.storage import RESERVED, marker
 from reconciler.core.uris import contains
@@ -320,7 +320,7 @@ class DirectoryWriter:
 
         place = self._unmoved(change.ident, context)
         if not self.has_versions(place.location):
-            self._check_declared_only(place)
+            self._check_declared_only(place, context)
         if place.listed:
             self._confirm(place)
         return create_dataset(self.datasets, self.reader.uri(place.location), change, context)
@@ -332,10 +332,13 @@ class DirectoryWriter:
         if record is not None:
             self.inventory.confirm(replace(record, marks=marks))
 
-    def _check_declared_only(self, place: Place) -> None:
+    def _check_declared_only(self, place: Place, context: WriteContext) -> None:
+        """Data that is gone is made again only where the plan said that it is gone."""
         try:
             self.reader.check_declared_only(place)
-        except CatalogError:
+        except CatalogError as error:
+            if isinstance(error, DataGone) and context.table is not None and context.table.gone:
+                return
             if not self.has_versions(place.location):  # else another run was faster
                 raise
 

@@ -26,6 +26,7 @@ from reconciler.catalog.entries import (
 )
 from reconciler.catalog.lance_dataset import Datasets
 from reconciler.catalog.lance_errors import translated
+from reconciler.catalog.lance_remains import DataGone
 from reconciler.catalog.locations import (
     Kept,
     OccupiedLocation,
@@ -212,7 +213,9 @@ class EntryCatalog(Leased, Placed, Recorded):
         except CatalogError as error:
             unused = ", ".join(credentials_in(entry.properties))
             hint = f"; {unused} of its properties is not used: give credentials as storage.* of the catalog"
-            return Unreadable(error.code, error.message + (hint if unused else ""), owner=owner)
+            lost = isinstance(error, DataGone) and entry.ident in scope.detail
+            left = replace(self._state(entry, None, scope), gone=True) if lost else None
+            return Unreadable(error.code, error.message + (hint if unused else ""), owner=owner, gone=left)
 
     def _checked(self, entry: TableEntry, data: DatasetState | Unknown | None) -> LocationCheck | None:
         """Of a table without data. Raises CatalogError."""

@@ -39,6 +39,19 @@ class Copying:
         return json.dumps(asdict(self)).encode()
 
 
+class DataGone(CatalogError):
+    """Of a table that has an owner: storage answered, and nothing is left of its data. Never concluded from an error,
+    nor where a disk may be missing."""
+
+
+def gone(storage: Storage, folder: str, message: str) -> CatalogError:
+    """What to raise of a folder that was listed and holds nothing of a table."""
+    doubt = storage.doubt(folder)
+    if doubt is None:
+        return DataGone(Code.INVALID_TABLE_STATE, message)
+    return CatalogError(Code.INVALID_TABLE_STATE, f"{message}. {doubt}")
+
+
 def copying(storage: Storage, folder: str = "") -> Copying | None:
     """Raises CatalogError: a note that cannot be read is not taken for none."""
     text = storage.read(_below(folder, COPYING))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 
-from reconciler.catalog.lance_remains import COPYING, copying, had_versions, has_data, has_versions
+from reconciler.catalog.lance_remains import COPYING, copying, gone, had_versions, has_data, has_versions
 from reconciler.catalog.storage import RESERVED, Storage, marker, open_storage
 from reconciler.core.uris import canonical_location, folders_above, is_file_uri, with_store_scheme
 from reconciler.model.errors import CatalogError, Code
@@ -118,8 +118,9 @@ class Places:
                 "only. Bring the folder back from a backup",
             )
         if ours and RESERVED not in listing.files:
-            raise CatalogError(
-                Code.INVALID_TABLE_STATE,
+            raise gone(
+                storage,
+                "",
                 f"the data of {name} is gone: {location} holds neither a dataset nor the mark of a declared table. "
                 "Bring the folder back. If it never had data (a run was killed right after it declared the table), put "
                 f"an empty file {RESERVED} there and apply again, or apply once with `state: absent` in its manifest "

@@ -57,6 +57,22 @@ def refuse_missing(root: str, wanted: int, written: str) -> None:
             raise _not_made(f"{problem} mounted", wanted, root)
 
 
+def doubt_of(folder: str) -> str | None:
+    """Of a folder that is missing or empty: why what it held may be on a disk that is away. What proves that it is not
+    is a file system that is mounted there, or something beside it. Raises OSError when that cannot be read."""
+    try:
+        refuse_unmounted(folder)
+    except CatalogError as error:
+        return error.message
+    at = os.path.realpath(folder)
+    while not os.path.lexists(at):
+        at = os.path.dirname(at)
+    with os.scandir(at) as entries:
+        if next(entries, None) is not None or _is_mounted(at):
+            return None
+    return f"{at} is empty, and may be the mount point of a disk that is not mounted: mount it, or remove that folder"
+
+
 def _in_checkout(written: str) -> bool:
     """No checkout is `/`."""
     return not os.path.isabs(written) and os.path.realpath(os.curdir) != os.sep

@@ -83,6 +83,10 @@ class Storage(Protocol):
 
     def list(self, path: str = "") -> Listing: ...
 
+    def doubt(self, path: str) -> str | None:
+        """Of a folder that lists as empty: why its content may be somewhere all the same. Raises CatalogError when that
+        cannot be told."""
+
     def subfolders(self, path: str) -> tuple[tuple[str, ...], bool]:
         """As far as a bounded look goes: the folders directly inside, and whether these are all."""
 

@@ -12,7 +12,7 @@ from functools import cached_property
 
 from reconciler.catalog.fence import may_write
 from reconciler.catalog.lance_errors import translated
-from reconciler.catalog.mounts import LOST_AND_FOUND, refuse_missing, refuse_mount_point
+from reconciler.catalog.mounts import LOST_AND_FOUND, doubt_of, refuse_missing, refuse_mount_point
 from reconciler.catalog.storage import (
     LARGEST_RECORD,
     RESERVED,
@@ -178,6 +178,11 @@ class LocalStorage:
                 self._refuse_dangling(path)
                 return Listing()
         return Listing(tuple(folders), tuple(files))
+
+    def doubt(self, path: str) -> str | None:
+        where = self.uri(path)
+        with translated(f"read {where}"):
+            return doubt_of(where)
 
     def subfolders(self, path: str) -> tuple[tuple[str, ...], bool]:
         found: list[str] = []

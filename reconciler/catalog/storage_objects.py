@@ -111,6 +111,10 @@ class ObjectStorage:
             tuple(posixpath.basename(o["path"]) for o in result["objects"]),
         )
 
+    def doubt(self, path: str) -> str | None:
+        self.check()
+        return None
+
     def subfolders(self, path: str) -> tuple[tuple[str, ...], bool]:
         """Page by page, and past each folder in one step: the objects in it are not listed."""
         import obstore

@@ -51,6 +51,8 @@ def _compared(finding: Finding) -> dict[str, Json]:
             }
             if state.columns is not None:
                 value["columns"] = _columns_print(state.columns)
+            if state.gone:
+                value["gone"] = True
             return value
         case Detached(location, dataset):
             return {"detached": canonical_location(location), "dataset": _dataset(dataset)}

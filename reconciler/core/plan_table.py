@@ -8,7 +8,7 @@ from reconciler.core.applied import expected_applied
 from reconciler.core.coverage import refresh_indexes
 from reconciler.core.diff_properties import diff_map, ignored_paths
 from reconciler.core.diff_schema import ignore_rule, unignored
-from reconciler.core.draft import Block, Context, Drafter, allow_words, unread_block
+from reconciler.core.draft import Block, Context, Drafter, allow_block, allow_words, unread_block
 from reconciler.core.fields import Fields, plain
 from reconciler.core.notes import go_along
 from reconciler.core.ownership import Standing, data_owner, data_standing, standing
@@ -28,7 +28,7 @@ from reconciler.model.desired import AllowWord, DesiredTable
 from reconciler.model.ident import Ident
 from reconciler.model.observed import Absent, Detached, Finding, Former, Present, Unreadable
 from reconciler.model.plan import ADOPT, Json
-from reconciler.model.state import EMPTY, DatasetState, Marks, TableState
+from reconciler.model.state import EMPTY, DatasetState, Marks, TableState, Unknown
 
 RECREATE: AllowWord = "recreate"
 
@@ -80,6 +80,9 @@ def _planned(
     d = Drafter(context, want.source, found, allow, block, shared is not None, set() if want.at_least else None)
     if renamed is not None:
         d.start = Absent()
+    if isinstance(found, Unreadable) and (left := _ours_without_data(d, want, found, renamed)) is not None:
+        found = d.start = d.now = left
+        d.block = d.block or (None if RECREATE in allow else allow_block(d, RECREATE))
     if isinstance(found, Unreadable):
         d.refuse(UpdateTable(want.ident, {}, (), Marks()), "metadata", unread_block(found))
         return Planned(d)
@@ -121,18 +124,31 @@ def _planned(
     return Planned(d, stale)
 
 
+def _ours_without_data(d: Drafter, want: DesiredTable, found: Unreadable, renamed: Ident | None) -> Present | None:
+    """The table as its entry shows it, where its data can be made again: it is ours, and the manifest says all of it.
+    What is to be renamed, or filled from another table, or left to another catalog, is first brought in order."""
+    if found.gone is None or found.gone.marks.owner != d.context.owner:
+        return None
+    makes = want.fields is not None and want.migration is None and renamed is None and not d.unread
+    return Present(found.gone) if makes else None
+
+
+def _made_empty(d: Drafter, location: str | Unknown) -> str:
+    where = f" at {location}" if isinstance(location, str) else ""
+    created = "it is created empty" if RECREATE in d.allow else "it would be created empty"
+    return f"it existed{where}, and its data is gone; {created}"
+
+
 def _again(d: Drafter, entry: DeclareTable, former: Former) -> None:
     """A table that came to an end behind our back is not made again in silence: its rows are lost, and an empty table
     under its name hides that."""
-    gone = f"it existed at {former.location}, and its data is gone"
     if former.owner not in (None, d.context.owner):
         why = (
-            f"{gone}; {former.owner} owned it, and their record of it stands: {former.record}. Let them recreate or "
+            f"it existed at {former.location}, and its data is gone; {former.owner} owned it, and their record of it stands: {former.record}. Let them recreate or "
             "remove the table, or remove that record if it is settled"
         )
         d.block = d.block or Block("", why, "unsupported")
-    created = "it is created empty" if RECREATE in d.allow else "it would be created empty"
-    d.propose(entry, "safe", f"{gone}; {created}", allow_word=RECREATE)
+    d.propose(entry, "safe", _made_empty(d, former.location), allow_word=RECREATE)
 
 
 def _moved_fields(context: Context, want: DesiredTable) -> Fields:
@@ -202,7 +218,9 @@ def _steps_of_data(d: Drafter, want: DesiredTable, where: Standing, notes: bool)
     if isinstance(d.table.dataset, DatasetState):
         plan_dataset(d, want, bookkeeping=where != "held", notes=notes)
     elif d.table.dataset is None and want.fields is not None:
-        if d.propose(_new_dataset(d, want), "safe", "no data yet: an empty dataset is written"):
+        gone = d.table.gone
+        reason = _made_empty(d, d.table.location) if gone else "no data yet: an empty dataset is written"
+        if d.propose(_new_dataset(d, want), "safe", reason, allow_word=RECREATE if gone else None):
             plan_data(d, want)
             create_indexes(d, want)
     elif d.table.dataset is None and (want.config or want.schema_metadata or want.indexes):

@@ -166,6 +166,8 @@ def _catalog(spec: CatalogSpec, snapshot: Snapshot, plan: CatalogPlan, capabilit
         if isinstance(d.expect, Unreadable):
             told.add(d.change.ident)
             problems.append(ReadError(d.expect.code, f"{dotted(d.change.ident)}: {d.reason}"))
+        elif isinstance(d.expect, Present) and isinstance(d.expect.state, TableState) and d.expect.state.gone:
+            told.add(d.change.ident)
     for where in (snapshot.namespaces, snapshot.tables):
         unread = {i: f for i, f in where.items() if isinstance(f, Unreadable) and not f.foreign and i not in told}
         problems += [ReadError(f.code, f"{dotted(i)} cannot be read: {f.message}") for i, f in unread.items()]

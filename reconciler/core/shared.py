@@ -16,7 +16,7 @@ from reconciler.model.capabilities import Capabilities
 from reconciler.model.desired import Desired, DesiredTable
 from reconciler.model.diagnostic import Diagnostic
 from reconciler.model.ident import Ident, ObjectKey, dotted
-from reconciler.model.observed import Detached, Present, Snapshot, Unreadable
+from reconciler.model.observed import Detached, Present, Snapshot, Unreadable, what_is_left
 from reconciler.model.state import UNKNOWN, DatasetState, TableState
 
 Found = Present | Detached | Unreadable | None
@@ -107,8 +107,9 @@ def in_turn(drafts: Sequence[Named], follows: Followers) -> list[Named]:
 
 
 def _place(want: DesiredTable, found: Found, snapshot: Snapshot, capabilities: Capabilities) -> str | None:
-    if isinstance(found, Present) and isinstance(found.state, TableState):
-        return canonical_of(found.state)
+    left = None if found is None else what_is_left(found)
+    if isinstance(left, Present) and isinstance(left.state, TableState):
+        return canonical_of(left.state)
     if not isinstance(found, Detached | None):
         return None
     checked = snapshot.checked.get(want.ident)

@@ -13,7 +13,7 @@ from reconciler.core.world import World
 from reconciler.model.change import DELETES, RenameNamespace, RenameTable
 from reconciler.model.errors import CatalogError
 from reconciler.model.ident import Ident, dotted
-from reconciler.model.observed import Finding, Present, Snapshot
+from reconciler.model.observed import Finding, Present, Snapshot, what_is_left
 from reconciler.model.plan import NOT_EMPTY, THRESHOLD, TWO_APPLIES
 from reconciler.model.state import UNKNOWN, TableState
 
@@ -79,7 +79,7 @@ def run(world: World, draft: Draft) -> None:
     """One draft on a world, with its expectations checked."""
     change = draft.change
     name = f"{change.action} {dotted(change.ident)}"
-    before = world.find(change.kind, change.ident)
+    before = what_is_left(world.find(change.kind, change.ident))
     if isinstance(change, DELETES):
         before = _unread(before)
     if before != draft.expect:

@@ -16,7 +16,7 @@ from reconciler.model.arrow import Field
 from reconciler.model.data import DataRecord
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import ROOT, Ident, dotted, parent
-from reconciler.model.observed import Absent, Detached, Finding, Present, Snapshot, Unreadable
+from reconciler.model.observed import Absent, Detached, Finding, Present, Snapshot, Unreadable, what_is_left
 from reconciler.model.state import UNKNOWN, BuildRecord, DatasetState, Index, NamespaceState, TableState, Unknown
 
 T = TypeVar("T", str, str | None)
@@ -181,7 +181,7 @@ class World:
         raise CatalogError(Code.NAMESPACE_NOT_FOUND, f"namespace {dotted(ident)} does not exist")
 
     def _table(self, ident: Ident) -> TableState:
-        found = self.tables.get(ident)
+        found = what_is_left(self.tables.get(ident) or Absent())
         if isinstance(found, Present) and isinstance(found.state, TableState):
             return found.state
         if isinstance(found, Unreadable):

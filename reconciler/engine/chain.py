@@ -25,7 +25,7 @@ from reconciler.model.change import (
     ReplaceTable,
 )
 from reconciler.model.ident import Ident, ObjectKey, parent
-from reconciler.model.observed import Absent, Detached, Finding, Present, Unreadable
+from reconciler.model.observed import Absent, Detached, Finding, Present, Unreadable, what_is_left
 from reconciler.model.plan import Expect, Step
 from reconciler.model.state import UNKNOWN, TableState
 
@@ -100,7 +100,7 @@ def rebased(step: Step, found: Finding) -> Step:
     """The step as it would have been planned on `found`: the object after its earlier steps, of which one was not done
     that this one does not need."""
     columns = step.yields.columns
-    found = without_others(found, columns)
+    found = without_others(what_is_left(found), columns)
     if not isinstance(found, Present) or not isinstance(found.state, TableState):
         return step
     states = [Present(state) for state in after_table_change(found.state, step.change)]
@@ -186,7 +186,11 @@ def _is(expect: Expect, finding: Finding, children: Sequence[str] | None) -> boo
 
 
 def _views(finding: Finding) -> Iterable[Finding]:
-    """A table that was only listed when the plan was made was fingerprinted without its dataset."""
+    """A table that was only listed when the plan was made was fingerprinted without its dataset; one whose data was
+    gone as its entry shows it."""
+    finding = what_is_left(finding)
     yield finding
+    if isinstance(finding, Present) and isinstance(finding.state, TableState) and finding.state.gone:
+        return  # A plan that did not know it is not carried out.
     if isinstance(finding, Present) and isinstance(finding.state, TableState) and finding.state.dataset is not UNKNOWN:
         yield Present(replace(finding.state, dataset=UNKNOWN))

@@ -20,7 +20,7 @@ from reconciler.engine.retry import Retry
 from reconciler.model.change import DATA_PLANE, Change, DropNamespace, ReplaceTable
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import ObjectKey
-from reconciler.model.observed import Detached, Finding, Present, Scope, Unreadable
+from reconciler.model.observed import Detached, Finding, Present, Scope, Unreadable, what_is_left
 from reconciler.model.plan import Step
 from reconciler.model.report import Status, StepError, StepResult
 from reconciler.model.state import DatasetState, TableState
@@ -251,8 +251,8 @@ def _write_until_it_holds(step: Step, links: Sequence[Link], tools: Tools, attem
 
 
 def _write(step: Step, tools: Tools, attempts: _Attempts) -> CatalogError | None:
-    before = attempts.before.state if isinstance(attempts.before, Present) else None
-    table = before if isinstance(before, TableState) else None
+    before = what_is_left(attempts.before)
+    table = before.state if isinstance(before, Present) and isinstance(before.state, TableState) else None
     context = WriteContext(
         tools.plan_id, step.id, attempts.tag, tools.applied_by, table, step.runner or "spark", attempts.begun
     )

@@ -79,9 +79,17 @@ class Unreadable:
     else may be a Lance table, ours even, at any place."""
     owner: str | None = field(default=None, compare=False)
     """Of a table whose data cannot be read: the owner that its entry or its record names."""
+    gone: TableState | None = field(default=None, compare=False)
+    """What is left of the table, where the read proves that its data is gone: its entry, by its mark somebody's. Only a
+    plan that makes the data again, empty, goes by it."""
 
 
 Finding = Present | Absent | Detached | Unreadable
+
+
+def what_is_left(finding: Finding) -> Finding:
+    """Of a table whose data is gone: its entry. Anything else as it is."""
+    return Present(finding.gone) if isinstance(finding, Unreadable) and finding.gone is not None else finding
 
 
 @dataclass(frozen=True, slots=True)

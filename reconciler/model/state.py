@@ -169,3 +169,6 @@ class TableState:
     storage has them. Never compared as part of the state, never part of a fingerprint."""
     marked_by: str | None = field(default=None, compare=False, repr=False)
     """Whose mark is in a dataset that is left to another catalog. Never compared, never part of a fingerprint."""
+    gone: bool = False
+    """The entry is somebody's, by its mark, and nothing is left of its data at its location: it is not declared only,
+    there was something to lose."""
