@@ -144,8 +144,8 @@ def _again(d: Drafter, entry: DeclareTable, former: Former) -> None:
     under its name hides that."""
     if former.owner not in (None, d.context.owner):
         why = (
-            f"it existed at {former.location}, and its data is gone; {former.owner} owned it, and their record of it stands: {former.record}. Let them recreate or "
-            "remove the table, or remove that record if it is settled"
+            f"it existed at {former.location}, and its data is gone; {former.owner} owned it, and their record of it "
+            f"stands: {former.record}. Let them recreate or remove the table, or remove that record if it is settled"
         )
         d.block = d.block or Block("", why, "unsupported")
     d.propose(entry, "safe", _made_empty(d, former.location), allow_word=RECREATE)

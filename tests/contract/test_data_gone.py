@@ -3,6 +3,7 @@ an allow word, as where the entry is gone too (test_recreate.py)."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from contract.backends import BACKENDS, Backend
 from contract.conftest import _param
 from contract.lake import US, Doc, Lake, held_back, steps, table
 from contract.outsider_dir import DirOutsider
+from contract.outsider_service import ServiceOutsider
 from contract.sample import FOREIGN, FOREIGN_ROWS
 
 COLUMNS = {f.name: str(f.type) for f in FOREIGN}
@@ -34,9 +36,22 @@ def lose(lake: Lake) -> list[Doc]:
     docs = declared(lake)
     lake.reach(docs)
     lake.outsider.append(lake.t("t"), FOREIGN_ROWS)
-    lake.outsider.data_of(lake.t("t"))
-    lake.outsider.lose(lake.t("t"))
+    take_away(lake)
     return docs
+
+
+def take_away(lake: Lake) -> Callable[[], object]:
+    """The data of `t`; gives how to bring it back."""
+    outsider = lake.outsider
+    if isinstance(outsider, DirOutsider):
+        files, folder = outsider.files, outsider.folder(lake.t("t"))
+        kept = {path: files.read(path) for path in files.all() if path.startswith(f"{folder}/")}
+        files.remove(folder)
+        return lambda: [files.write(path, data) for path, data in kept.items()]
+    assert isinstance(outsider, ServiceOutsider)
+    place, aside = outsider.place(lake.t("t")), lake.folder / "aside"
+    place.rename(aside)
+    return lambda: aside.rename(place)
 
 
 def words(lake: Lake) -> frozenset[str]:
@@ -70,14 +85,26 @@ def test_the_word_in_the_manifest_counts_too(standing: Lake) -> None:
     standing.reach(declared(standing, allow=["recreate"]))
 
 
-def test_data_that_came_back_is_left_as_it_is(standing: Lake) -> None:
-    docs = lose(standing)
-    again = standing.copy()
-    plan = again.plan(docs, allow=words(standing))
-    again.apply(plan)
-    again.outsider.append(again.t("t"), FOREIGN_ROWS)
-    assert again.unchanged_by(lambda: again.apply(plan)).outcome in ("applied", "no_changes", "stale")
-    assert again.plan(docs).steps == ()
+def test_data_that_comes_back_after_the_plan_was_made_is_left_as_it_is(standing: Lake) -> None:
+    docs = declared(standing)
+    standing.reach(docs)
+    standing.outsider.append(standing.t("t"), FOREIGN_ROWS)
+    put_back = take_away(standing)
+    plan = standing.plan(docs, allow=words(standing))
+    assert steps(plan) == [("create_dataset", standing.t("t"))]
+    put_back()
+    assert standing.unchanged_by(lambda: standing.apply(plan)).outcome in ("applied", "no_changes", "stale")
+    assert standing.plan(docs).steps == ()
+
+
+def test_other_data_that_is_put_there_after_the_plan_was_made_makes_it_stale(standing: Lake) -> None:
+    docs = declared(standing)
+    standing.reach(docs)
+    standing.outsider.mark_data(standing.t("t"), "another-team")
+    put_back = take_away(standing)
+    plan = standing.plan(docs, allow=words(standing))
+    put_back()
+    assert standing.unchanged_by(lambda: standing.apply(plan)).outcome == "stale"
 
 
 def test_prune_does_not_take_it(standing: Lake) -> None:
@@ -105,7 +132,8 @@ def test_what_is_left_in_the_folder_is_not_written_over(standing: Lake) -> None:
     if isinstance(standing.outsider, DirOutsider):
         standing.outsider.files.write(f"{standing.outsider.folder(standing.t('t'))}/notes.txt", b"mine")
     else:
-        place = standing.outsider.place(standing.t("t"))  # type: ignore[attr-defined]
+        assert isinstance(standing.outsider, ServiceOutsider)
+        place = standing.outsider.place(standing.t("t"))
         place.mkdir(exist_ok=True)
         (place / "notes.txt").write_bytes(b"mine")
     plan = standing.plan(docs, allow=words(standing))
@@ -118,7 +146,32 @@ def test_a_folder_that_vanishes_after_the_plan_was_made_is_not_filled(standing: 
     standing.reach([*standing.home(), table(standing.t("t")), table(standing.t("u"), COLUMNS)])
     plan = standing.plan(declared(standing), allow=words(standing))
     assert steps(plan) == [("create_dataset", standing.t("t"))]
-    standing.outsider.data_of(standing.t("t"))
-    standing.outsider.lose(standing.t("t"))
+    take_away(standing)
     report = standing.unchanged_by(lambda: standing.apply(plan))
     assert report.outcome not in ("applied", "no_changes")
+
+
+@pytest.mark.parametrize("backend", [_param(b) for b in BACKENDS if b.name in ("dir-v2", "dir-default-root", "unity")])
+def test_where_a_disk_may_be_missing_nothing_is_called_gone(
+    backend: Backend, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """An empty folder in the place of the table may be the mount point of its own disk."""
+    lake = Lake(backend, backend.make(tmp_path, request.getfixturevalue), tmp_path)
+    docs = declared(lake)
+    lake.reach(docs)
+    put_back = take_away(lake)
+    outsider = lake.outsider
+    place = Path(outsider.files.uri(outsider.folder(lake.t("t")))) if isinstance(outsider, DirOutsider) else None
+    if isinstance(outsider, ServiceOutsider):
+        place = outsider.place(lake.t("t"))
+    assert place is not None
+    place.mkdir()
+    plan = lake.plan(docs, allow=words(lake))
+    assert [h[2:] for h in held_back(plan)] == [("blocked", "unreadable")]
+    assert "may be the mount point of a disk that is not mounted" in plan.steps[0].reason
+    lake.unchanged_by(lambda: lake.apply(plan))
+    assert [*place.iterdir()] == []
+    place.rmdir()
+    assert steps(lake.plan(docs, allow=words(lake))) == [("create_dataset", lake.t("t"))]
+    put_back()
+    assert lake.plan(docs).steps == ()
