@@ -48,7 +48,7 @@ class Quotes:
                 return
             text, self._first = text.removeprefix(_MARK), False
         end = len(text) if self._quote not in text else self._pairs(text)
-        if end is None:
+        if end is None or (last and end < len(text)):
             end = self._one_by_one(text, last)
         self._line += text.count(b"\n", 0, end)
         if end:
@@ -65,15 +65,24 @@ class Quotes:
 
         data = numpy.frombuffer(text, numpy.uint8)
         places = numpy.flatnonzero(data == self._quote[0])
-        if len(places) % 2 or places[-1] == len(text) - 1:
+        count = len(places)
+        whole = count - 1 if count % 2 else count - 2 if places[-1] == len(text) - 1 else count
+        while 0 < whole < count and places[whole] == places[whole - 1] + 1:
+            whole -= 2  # two quotes in a value stand for one
+        around = numpy.zeros(256, bool)
+        around[list(self._around)] = True
+        opens, closes = places[:whole:2], places[1:whole:2]
+        begun = around[data[opens - 1]]
+        if whole and opens[0] == 0:
+            begun[0] = self._begins
+        ended = around[data[numpy.minimum(closes + 1, len(text) - 1)]]
+        again = opens[1:] == closes[:-1] + 1
+        begun[1:] |= again
+        ended[:-1] |= again
+        end = int(places[whole]) if whole < count else len(text)
+        if whole < count and not (around[data[end - 1]] if end else self._begins):
             return None
-        opens, closes = places[::2], places[1::2]
-        again = numpy.append(opens[1:] == closes[:-1] + 1, False)  # two quotes in a value stand for one
-        around = numpy.isin(data, numpy.frombuffer(bytes(self._around), numpy.uint8))
-        begun = numpy.empty(len(opens), bool)
-        begun[0] = self._begins if opens[0] == 0 else around[opens[0] - 1]
-        begun[1:] = around[opens[1:] - 1] | again[:-1]
-        return len(text) if begun.all() and (around[closes + 1] | again).all() else None
+        return end if begun.all() and ended.all() else None
 
     def _one_by_one(self, text: bytes, last: bool) -> int:
         """The same, wherever quotes stand."""

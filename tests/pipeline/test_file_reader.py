@@ -21,7 +21,7 @@ from arrow_values import columns as any_column
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.pipeline import column_casts, conform, file_reader
+from reconciler.pipeline import column_casts, conform, csv_text, file_reader
 from reconciler.pipeline.conform import Rules, to_type
 from reconciler.pipeline.file_reader import ANY_KEY, FileError, Listed, json_keys, read_batches, schema_of
 
@@ -400,7 +400,7 @@ print(sum(batch.num_rows for batch in run(*arguments)))
 @pytest.mark.slow
 def test_it_runs_where_this_program_is_not_installed(tmp_path: Path) -> None:
     cloudpickle = pytest.importorskip("pyspark.cloudpickle", reason="pyspark is missing: it comes with `spark`")
-    for module in (column_casts, conform, file_reader):
+    for module in (column_casts, conform, csv_text, file_reader):
         cloudpickle.register_pickle_by_value(module)
     uri = write(tmp_path, "a.parquet", pa.table({"id": [1, 2]}))
     carried = cloudpickle.dumps((read_batches, uri, "parquet", {}, None, schema(id=pa.int8()), {}))

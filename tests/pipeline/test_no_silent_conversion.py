@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv as python_csv
 import gzip
+import io
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from reconciler.pipeline import csv_text
 from reconciler.pipeline.column_casts import Misfit, cast_all
@@ -205,3 +209,14 @@ def test_a_flipped_bit_in_a_parquet_page(tmp_path: Path) -> None:
     path.write_bytes(data)
     with pytest.raises(FileError, match=r"a\.parquet: .*CRC checksum verification failed"):
         read(path, target, "parquet", Rules(typed=True))
+
+
+@given(st.lists(st.lists(st.text('a"\n\r ,;', max_size=6), min_size=2, max_size=2), max_size=12), st.integers(1, 40))
+def test_what_a_csv_writer_writes_is_fine_in_chunks_of_any_size(rows: list[list[str]], chunk: int) -> None:
+    written = io.StringIO()
+    python_csv.writer(written).writerows(rows)
+    take(written.getvalue().encode(), chunk)
+    quoted = io.StringIO()
+    python_csv.writer(quoted, quoting=python_csv.QUOTE_ALL).writerows([*rows, ["x", "y"]])
+    with pytest.raises(csv_text.TextProblem):
+        take(quoted.getvalue().encode().rstrip()[:-1], chunk)
