@@ -129,6 +129,42 @@ def test_a_table_without_rows_needs_no_word_to_be_narrowed() -> None:
     assert step.blocked_by == "allow:narrow_type"
 
 
+DECIMAL = "decimal128(30, 2)"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "rounds"),
+    [
+        (DECIMAL, "float32", True),
+        (DECIMAL, "float64", True),
+        ("decimal128(16, 2)", "float64", True),
+        ("decimal128(15, 2)", "float64", False),
+        ("decimal128(6, 2)", "float32", False),
+        (f"list<struct<a: {DECIMAL}>>", "list<struct<a: float64>>", True),
+        ("struct<a: int8, b: decimal128(9, 2)>", "struct<a: string, b: float64>", False),
+        (DECIMAL, "string", False),
+    ],
+)
+def test_digits_are_lost_only_with_the_word(old: str, new: str, rounds: bool) -> None:
+    want, live = table(*T, fields=columns(n=new)), live_table(*T, fields=columns(n=old))
+    (step,) = on_table(want, live).steps
+    decided = (step.action, step.verdict, step.blocked_by, step.risk)
+    if not rounds:
+        assert decided == ("rewrite_columns", "allowed", None, "rewrite")
+        return
+    assert decided == ("rewrite_columns", "blocked", "allow:narrow_type", "destructive")
+    assert f"{new} does not have all digits of {old}" in step.reason
+    (step,) = on_table(replace(want, allow=("narrow_type",)), live).steps
+    assert (step.verdict, step.risk) == ("allowed", "destructive")
+
+
+def test_no_number_is_a_time_without_a_unit() -> None:
+    want = table(*T, fields=columns(n="timestamp[us]"))
+    (step,) = on_table(want, live_table(*T, fields=columns(n="int64"))).steps
+    assert (step.action, step.verdict) == ("rewrite_columns", "unsupported")
+    assert "no int64 can be made timestamp[us]" in step.reason
+
+
 def cast(path: str, *lost: str) -> c.AlterColumns:
     return c.AlterColumns(T, (c.ColumnAlteration(path, type=parse_type("int64")),), lost)
 
