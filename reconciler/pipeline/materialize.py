@@ -11,6 +11,7 @@ from typing import Any
 from reconciler.catalog.arrow_convert import to_arrow_field
 from reconciler.catalog.base import DataPlace, WriteContext, Written
 from reconciler.catalog.lance_rows import row_state
+from reconciler.core.source_files import as_listed
 from reconciler.core.text import speed
 from reconciler.core.world import record_after
 from reconciler.model.change import MaterializeTable
@@ -105,7 +106,7 @@ def _listed(source: Mapping[str, Any], storage: Mapping[str, str], change: Mater
         raise CatalogError(Code.INVALID_INPUT, f"the source cannot be read: {error}") from error
     if change.files:
         there = files_of(found)
-        if other := [path for path, stamp in change.files.items() if there.get(path) != stamp]:
+        if other := [path for path, stamp in change.files.items() if not as_listed(there.get(path, ""), stamp)]:
             now = keyed(found)
             names = [now[path].uri for path in other if path in now][:SHOWN]
             raise _moved_on(f"files of the source have changed or are gone{': ' if names else ''}{', '.join(names)}")

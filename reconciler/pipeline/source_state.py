@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from reconciler.core.source_files import by_sight
+from reconciler.core.source_files import FilesBySight, by_sight
 from reconciler.model.arrow import Field
 from reconciler.model.data import FILE_FORMATS, TEXTS, DataSpec, SourceState
 from reconciler.pipeline.conform import Rules, lacking, lost_fields, missing_fields, unused_fields
-from reconciler.pipeline.file_reader import ANY_KEY, FileError, KeyPath, json_keys
+from reconciler.pipeline.file_reader import ANY_KEY, FileError, KeyPath, is_local, json_keys, local_path
 from reconciler.pipeline.listing import SourceError
 from reconciler.pipeline.source_fit import fits
 from reconciler.pipeline.sources import Listing, SourceFile, digest, list_source, source_schemas, storage_of
@@ -20,6 +21,8 @@ from reconciler.pipeline.sources import Listing, SourceFile, digest, list_source
 _UNSHOWN = "with --catalogs-from it is not shown what is in it: plan without it, in a checkout of your own"
 _NO_UNITS: Mapping[str, str] = MappingProxyType({})
 
+_PIECE, _PIECES = 2**16, 16
+"""Bytes, and how many of them are read of a file to know its content again."""
 HEAD = 8 * 2**20
 """Bytes of JSON that a plan reads to learn the keys; the step itself reads on."""
 
@@ -38,6 +41,8 @@ def look(
         listing = list_source(source, options, spec.untrusted)
         files = files_of(listing)
         also = _also(listing, files, taken or {})
+        if spec.mode == "append":
+            files = _looked_into(listing, files, by_sight(files, also, taken or {}))
         new = by_sight(files, also, taken or {}).new
         unread = tuple(file for key, file in keyed(listing).items() if key in new)
         problems, unused = _fitted(replace(listing, files=unread), source, options, fields, spec)
@@ -66,6 +71,36 @@ def files_of(listing: Listing) -> dict[str, str]:
     """Hash of a place -> hash of what the file is; nothing for a source that is not a matter of files. The inode is no
     part of it: a copy of a disk that kept the times has the same files."""
     return {key: hashed(f"{f.size} {f.stamp}") for key, f in keyed(listing).items()}
+
+
+def _looked_into(listing: Listing, files: Mapping[str, str], seen: FilesBySight) -> dict[str, str]:
+    """With the content of files on a disk that the ledger does not know: a copy has another time, and only that tells
+    it. In a store the etag does. Raises SourceError."""
+    found = dict(files)
+    for key, file in keyed(listing).items():
+        if is_local(file.uri) and file.size and (key in seen.new or key in seen.questions):
+            found[key] += f".{_content(file)}"
+    return found
+
+
+def _content(file: SourceFile) -> str:
+    """Of large files some pieces: two that differ elsewhere alone are a question too many, and no copy is missed."""
+    count = min(_PIECES, -(-file.size // _PIECE))
+    step = (file.size - _PIECE) / max(1, count - 1)
+    digest = hashlib.sha256(str(file.size).encode())
+    try:
+        with open(local_path(file.uri), "rb", buffering=0, opener=_at_once) as opened:
+            for number in range(count):
+                opened.seek(max(0, int(number * step)))
+                digest.update(opened.read(_PIECE))
+    except OSError as error:
+        raise SourceError(f"{file.uri}: {error.strerror or error}") from error
+    return digest.hexdigest()[:16]
+
+
+def _at_once(path: str, flags: int) -> int:
+    """Were it a pipe by now, opening it would wait."""
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def keyed(listing: Listing) -> dict[str, SourceFile]:

@@ -24,6 +24,16 @@ def test_a_file_is_known_by_its_place_and_its_content() -> None:
     assert seen({"/a": "x", "/b": "x"}, {}) == {"new": ["/a", "/b"]}, "nothing is in"
 
 
+def test_a_copy_has_another_time_and_the_same_content() -> None:
+    ledger = {"/g/1": "x.c1", "/g/2": "y"}
+    assert seen({"/g/1": "x", "/g/2": "y"}, ledger) == {}, "one that is in is not looked into"
+    assert seen({"/h/1": "z.c1"}, ledger) == {"copies": ["/h/1"]}
+    assert seen({"/h/1": "x.c2"}, ledger) == {"copies": ["/h/1"]}
+    assert seen({"/h/1": "z.c2"}, ledger) == {"new": ["/h/1"]}
+    assert seen({"/h/2": "y.c2"}, ledger) == {"copies": ["/h/2"]}, "of what an earlier version noted only that is known"
+    assert seen({"/g/1": "z.c1"}, ledger) == {"changed": ["/g/1"]}
+
+
 def test_further_places_of_a_file() -> None:
     """Through a link to `/g`, which led elsewhere when the file was taken."""
     assert seen({"/link": "x"}, link=("/g/1",)) == {}

@@ -101,6 +101,25 @@ def test_a_file_that_was_written_over(filled: FilledTable, word: str) -> None:
     assert t.ids()[:30] == MORE
 
 
+@pytest.mark.parametrize("size", [10, 200_000], ids=["small", "large"])
+def test_a_copy_of_now_and_a_file_that_was_moved_and_touched_are_asked_for(make: Make, size: int) -> None:
+    """Their places and times are new: only what is in them tells that it is in the table."""
+    t = make(APPEND)
+    pq.write_table(rows(100, size), t.folder / "raw" / "2.parquet", compression="none")
+    t.apply()
+    before = t.ids()
+    shutil.copyfile(t.folder / "raw" / "2.parquet", t.folder / "raw" / "copy.parquet")
+    blocked, reason = t.blocked()
+    assert (blocked, "copy.parquet" in reason, "under another path" in reason) == (SKIP, True, True)
+    (t.folder / "raw" / "copy.parquet").rename(t.folder / "raw" / "moved.parquet")
+    (t.folder / "raw" / "2.parquet").unlink()
+    touch(t, "raw/moved.parquet")
+    assert t.blocked()[0] == SKIP
+    t.apply("--allow", "skip_files")
+    assert t.ids() == before
+    t.need_settled()
+
+
 @pytest.mark.parametrize("word", ["skip_files", "add_files"])
 def test_a_copy_that_kept_its_time_is_asked_for(make: Make, word: str) -> None:
     """Beside the file: its rows came twice. The same content in another place may be other rows."""
