@@ -128,9 +128,11 @@ class Held:
             with translated(f"commit the rows of {self.place.uri}", write=True):
                 return committed(self.place, operation, self.version, properties)
         except CatalogError as error:
-            if not error.unknown_outcome:
+            if not error.unknown_outcome and error.code != Code.CONCURRENT_MODIFICATION:
                 raise
-            found = self._landed()  # Raises what it is then: still unknown.
+            found = (
+                self._landed()
+            )  # Raises what it is then: still unknown. A conflict may be one with itself: sent again.
             if found is None:
                 raise
             return found

@@ -99,6 +99,24 @@ def test_one_commit_for_one_claim(place: DataPlace) -> None:
     assert now(place).count_rows() == 3
 
 
+@pytest.mark.parametrize("said", ["Commit conflict for version 3", "operation timed out"])
+def test_a_commit_that_meets_itself_has_landed(place: DataPlace, monkeypatch: pytest.MonkeyPatch, said: str) -> None:
+    """Its answer was lost, and it was sent again by whoever sends it: what it met is what it had written."""
+    commit = claims.committed
+
+    def twice(where: DataPlace, operation: Any, version: int, properties: Any) -> Any:
+        done = commit(where, operation, version, properties)
+        if RECORD_KEY in properties:
+            raise OSError(said)
+        return done
+
+    monkeypatch.setattr(claims, "committed", twice)
+    with claimed(place, CONTEXT) as held:
+        append(held)
+    assert now(place).count_rows() == 3
+    assert record(place) == RECORD
+
+
 def test_what_a_killed_run_committed_is_known_before_it_is_noted(place: DataPlace) -> None:
     with killed(), claimed(place, CONTEXT) as held:
         append(held)
