@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,6 @@ from pipeline.evolve_runs import (
 from reconciler.model.errors import CatalogError, Code
 from reconciler.pipeline import claims
 from reconciler.pipeline import evolve as evolve_module
-from reconciler.pipeline.claims import Held
 
 LEFT = [n for n in range(40) if n not in DELETED]
 X = field("x", "int64", "n * 3", nullable=False)
@@ -46,16 +45,14 @@ def append(uri: str, start: int = 40, count: int = 5) -> None:
 
 def meanwhile(monkeypatch: pytest.MonkeyPatch, *acts: Callable[[], object]) -> None:
     """One before each commit: when the columns are written, and after the last look at the table."""
-    left = list(acts)
-    landed = Held._landed
+    left, commit = list(acts), claims.committed
 
-    def looked(held: Held) -> Any:
-        found = landed(held)
-        if left:
+    def committed(place: Any, operation: Any, version: int, properties: Mapping[str, str]) -> Any:
+        if left and isinstance(operation, lance.LanceOperation.Merge):
             left.pop(0)()
-        return found
+        return commit(place, operation, version, properties)
 
-    monkeypatch.setattr(Held, "_landed", looked)
+    monkeypatch.setattr(claims, "committed", committed)
 
 
 def test_rows_that_come_meanwhile_are_filled_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
