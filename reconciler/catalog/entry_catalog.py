@@ -209,7 +209,10 @@ class EntryCatalog(Leased, Placed, Recorded):
         try:
             dataset = self._dataset(entry) if scope.opens(entry.ident, owner) else UNKNOWN
             shown = dataset if entry.ident in scope.detail else UNKNOWN
-            return Present(self._state(self._confirmed(entry, dataset), shown, scope), self._checked(entry, dataset))
+            entry = self._confirmed(entry, dataset)
+            if shown is not dataset and not self._is_made_by(owner, entry, dataset):
+                entry = replace(entry, marks=Marks())
+            return Present(self._state(entry, shown, scope), self._checked(entry, dataset))
         except CatalogError as error:
             unused = ", ".join(credentials_in(entry.properties))
             hint = f"; {unused} of its properties is not used: give credentials as storage.* of the catalog"
@@ -241,6 +244,13 @@ class EntryCatalog(Leased, Placed, Recorded):
             if data is not UNKNOWN or error.code is not Code.TABLE_NOT_FOUND:
                 raise
         return replace(entry, properties=entry.unrecorded, unrecorded=None, raw=None)
+
+    def _is_made_by(self, owner: str | None, entry: TableEntry, data: DatasetState | Unknown | None) -> bool:
+        """Of a table that --prune may take: is the data at its location what its owner put there? Anything else was put
+        there instead, and is nobody's to remove, whatever the entry says."""
+        if owner is None or not isinstance(data, DatasetState) or is_marked(data, owner):
+            return True
+        return self._storage_of(entry)[1].is_marked(entry.location, owner)
 
     def _state(self, entry: TableEntry, dataset: DatasetState | object | None, scope: Scope | None) -> TableState:
         properties, marks = split(entry.properties)

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import lance
+import pyarrow as pa
 import pytest
 
 from contract.backends import BACKENDS, Backend
@@ -111,6 +113,24 @@ def test_prune_does_not_take_it(standing: Lake) -> None:
     lose(standing)
     plan = standing.plan([*standing.home(), table(standing.t("u"), COLUMNS)], prune=True, allow=words(standing))
     assert held_back(plan) == [("deregister_table", standing.t("t"), "blocked", "unreadable")]
+    standing.unchanged_by(lambda: standing.apply(plan))
+
+
+@pytest.mark.parametrize("mark", [None, "another-team"])
+def test_prune_leaves_an_entry_whose_data_somebody_replaced(standing: Lake, mark: str | None) -> None:
+    """Data without our mark is not ours, whatever the entry says; a manifest can still name what is to go."""
+    lose(standing)
+    outsider, ident = standing.outsider, standing.t("t")
+    if isinstance(outsider, DirOutsider):
+        where, options = outsider.files.uri(outsider.folder(ident)), outsider.files.options
+    else:
+        assert isinstance(outsider, ServiceOutsider)
+        where, options = str(outsider.place(ident)), {}
+    lance.write_dataset(pa.Table.from_pylist(FOREIGN_ROWS, schema=FOREIGN), where, storage_options=options or None)
+    if mark is not None:
+        outsider.mark_data(ident, mark)
+    plan = standing.plan([*standing.home(), table(standing.t("u"), COLUMNS)], prune=True)
+    assert plan.steps == ()
     standing.unchanged_by(lambda: standing.apply(plan))
 
 
