@@ -31,7 +31,7 @@ TABLES: tuple[Ident, ...] = (
     ("t",), ("a", "t"), ("a", "u"), ("b", "t"), ("a", "x"), ("a", "x", "t"), ("b", "x", "t"), ("a", "x", "p", "t"),
     ("a", "we.ird"),
 )  # fmt: skip
-ALLOW = ("drop_column", "narrow_type", "set_not_null", "drop_index", "replace_table", "drop_namespace")
+ALLOW = ("drop_column", "narrow_type", "set_not_null", "drop_index", "replace_table", "drop_namespace", "recreate")
 IGNORABLE = (
     "properties", "properties.k", "description", "schema", "schema.x", "schema.x.type", "schema.x.nullable",
     "schema.x.comment", "schema.st.metadata", "schema.st.p", "config", "config.k", "schemaMetadata",
@@ -199,15 +199,23 @@ def live_table(
     d: Dice, ident: Ident, want: DesiredTable | None, kind: MemoryCapabilities = PLAIN
 ) -> Present | Detached | Unreadable:
     found = d.roll(16)
-    if found == 15:
-        return Unreadable(Code.INTERNAL, "the manifest is corrupt")
     where = place_in(kind, ident, want)
+    if found == 15:
+        return without_data(d, ident, where) if d.one_in(2) else Unreadable(Code.INTERNAL, "the manifest is corrupt")
     if found == 14:
         return Detached(where, dataset(d, want))
     properties = small_map(d) if want is None or d.one_in(2) else want.properties
     where = place(ident) if kind.chooses_location and d.one_in(8) else where
     data = None if found == 13 else dataset(d, want)
     return Present(TableState(where, properties, marks(d, properties), data, shown(d, kind, want, data)))
+
+
+def without_data(d: Dice, ident: Ident, where: str) -> Unreadable:
+    """Its entry stands, its data is gone."""
+    properties = small_map(d)
+    noted = marks(d, properties)
+    left = TableState(where, properties, noted, None, gone=True) if noted.owner is not None else None
+    return Unreadable(Code.INVALID_TABLE_STATE, f"the data of {ident[-1]} is gone", owner=noted.owner, gone=left)
 
 
 def place_in(kind: MemoryCapabilities, ident: Ident, want: DesiredTable | None) -> str:
