@@ -84,7 +84,10 @@ def test_with_the_word_it_is_made_empty_at_its_place_and_is_ours(standing: Lake)
 
 def test_the_word_in_the_manifest_counts_too(standing: Lake) -> None:
     lose(standing)
-    standing.reach(declared(standing, allow=["recreate"]))
+    docs = declared(standing, allow=["recreate"])
+    (step,) = standing.plan(docs).steps
+    assert [p.word for p in step.permissions] == ["recreate"]
+    standing.reach(docs)
 
 
 def test_data_that_comes_back_after_the_plan_was_made_is_left_as_it_is(standing: Lake) -> None:
