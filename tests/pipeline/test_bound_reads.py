@@ -175,7 +175,6 @@ def test_a_view_is_what_was_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         return Frame()
 
     monkeypatch.setattr(frames, "_from_files", from_files)
-    monkeypatch.setattr(frames, "_restored", lambda frame, schema: frame)
     spark = type("Spark", (), {"sql": lambda self, text: Frame(), "catalog": None})()
     with frames.frame_of(running(), spark, 1, source, {}, found, {}):
         assert seen == ["a.parquet"]
