@@ -33,7 +33,7 @@ def by_sight(files: Stamps, also: Mapping[str, Sequence[str]], ledger: Stamps) -
     known = {key: [k for k in (key, *also.get(key, ())) if k in ledger] for key in files}
     same = {key for key, keys in known.items() if any(as_listed(ledger[k], files[key]) for k in keys)}
     told = frozenset(k for key in same for k in known[key] if as_listed(ledger[k], files[key]))
-    stamps = {part for stamp in ledger.values() for part in stamp.split(".")}
+    stamps = {part for stamp in (*ledger.values(), *(files[key] for key in same)) for part in stamp.split(".")}
     found = FilesBySight({}, {}, {}, told)
     for key, stamp in files.items():
         if key in same:

@@ -42,7 +42,7 @@ def look(
         files = files_of(listing)
         also = _also(listing, files, taken or {})
         if spec.mode == "append":
-            files = _looked_into(listing, files, by_sight(files, also, taken or {}))
+            files = _looked_into(listing, files, by_sight(files, also, taken or {}), taken or {})
         new = by_sight(files, also, taken or {}).new
         unread = tuple(file for key, file in keyed(listing).items() if key in new)
         problems, unused = _fitted(replace(listing, files=unread), source, options, fields, spec)
@@ -73,14 +73,18 @@ def files_of(listing: Listing) -> dict[str, str]:
     return {key: hashed(f"{f.size} {f.stamp}") for key, f in keyed(listing).items()}
 
 
-def _looked_into(listing: Listing, files: Mapping[str, str], seen: FilesBySight) -> dict[str, str]:
+def _looked_into(
+    listing: Listing, files: Mapping[str, str], seen: FilesBySight, taken: Mapping[str, str]
+) -> dict[str, str]:
     """With the content of files on a disk that the ledger does not know: a copy has another time, and only that tells
-    it. In a store the etag does. Raises SourceError."""
-    found = dict(files)
-    for key, file in keyed(listing).items():
-        if is_local(file.uri) and file.size and (key in seen.new or key in seen.questions):
-            found[key] += f".{_content(file)}"
-    return found
+    it. In a store the etag does. Of what earlier versions took no content is noted, so a file that is in is looked into
+    where a new one has its size. Raises SourceError."""
+    there = {key: file for key, file in keyed(listing).items() if is_local(file.uri) and file.size}
+    unsure = {**seen.new, **seen.questions}
+    sizes = {file.size for key, file in there.items() if key in unsure}
+    noted = {key for key, stamp in taken.items() if "." in stamp}
+    looked = [k for k, file in there.items() if k in unsure or (file.size in sizes and k not in noted)]
+    return dict(files) | {key: f"{files[key]}.{_content(there[key])}" for key in looked}
 
 
 def _content(file: SourceFile) -> str:

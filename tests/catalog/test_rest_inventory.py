@@ -327,9 +327,12 @@ def test_the_servers_only_declared_does_not_tell_lost_data_from_none(rig: Rig, h
     assert (declared.dataset, declared.marks) == (None, US)
 
 
-def test_a_declare_that_a_kill_left_without_a_marker_is_mended_by_the_manifest_alone(rig: Rig, tmp_path: Path) -> None:
-    """The other way that the message names: no access to the storage is needed. Our record of where the table was does
-    not say whether it ever had data, so making it again takes the word for that."""
+@pytest.mark.parametrize("removed_first", [False, True], ids=["word alone", "removed first"])
+def test_a_declare_that_a_kill_left_without_a_marker_is_mended_by_the_manifest_alone(
+    rig: Rig, tmp_path: Path, removed_first: bool
+) -> None:
+    """No access to the storage is needed. Neither the entry nor our record of where the table was says whether it ever
+    had data, so making it takes the word for that."""
     head = (
         "apiVersion: reconciler.lance/v1\nkind: Catalog\nmetadata: {name: lake}\n"
         f"spec: {{type: rest, uri: '{rig.server}', management: {{owner: team-a}}}}\n"
@@ -339,11 +342,12 @@ def test_a_declare_that_a_kill_left_without_a_marker_is_mended_by_the_manifest_a
     wanted = table("n", "ü")
     done = reconciler(tmp_path, "apply", write(tmp_path, head, wanted), "--yes")
     assert done.code == 3, done.out + done.err
-    assert "apply once with `state: absent`" in done.out
-    gone = wanted[: wanted.index("spec:")] + "spec: {state: absent}\n"
-    for document, words in ((gone, ()), (wanted, ("--allow", "recreate"))):
-        done = reconciler(tmp_path, "apply", write(tmp_path, head, document), "--yes", *words)
-        assert done.code == 0, done.out + done.err
+    assert "needs `recreate`" in done.out
+    if removed_first:
+        gone = wanted[: wanted.index("spec:")] + "spec: {state: absent}\n"
+        assert reconciler(tmp_path, "apply", write(tmp_path, head, gone), "--yes").code == 0
+    done = reconciler(tmp_path, "apply", write(tmp_path, head, wanted), "--yes", "--allow", "recreate")
+    assert done.code == 0, done.out + done.err
     assert isinstance(state(rig, "Table", "n", "ü"), TableState)
     assert reconciler(tmp_path, "plan", tmp_path / "m.yaml", "--detailed-exitcode").code == 0
 

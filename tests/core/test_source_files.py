@@ -30,6 +30,7 @@ def test_a_copy_has_another_time_and_the_same_content() -> None:
     assert seen({"/h/1": "z.c1"}, ledger) == {"copies": ["/h/1"]}
     assert seen({"/h/1": "x.c2"}, ledger) == {"copies": ["/h/1"]}
     assert seen({"/h/1": "z.c2"}, ledger) == {"new": ["/h/1"]}
+    assert seen({"/g/2": "y.c2", "/h/2": "z.c2"}, ledger) == {"copies": ["/h/2"]}, "the one that is in is still there"
     assert seen({"/h/2": "y.c2"}, ledger) == {"copies": ["/h/2"]}, "of what an earlier version noted only that is known"
     assert seen({"/g/1": "z.c1"}, ledger) == {"changed": ["/g/1"]}
 

@@ -120,6 +120,18 @@ def test_a_copy_of_now_and_a_file_that_was_moved_and_touched_are_asked_for(make:
     t.need_settled()
 
 
+def test_a_copy_of_what_an_earlier_version_took_is_asked_for(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It noted no content: the file that is in says it, while it is there."""
+    with monkeypatch.context() as patch:
+        patch.setattr(source_state, "_looked_into", lambda listing, files, seen, taken: files)
+        t = make(APPEND)
+    t.need_settled()
+    shutil.copyfile(t.folder / "raw" / "1.parquet", t.folder / "raw" / "copy.parquet")
+    assert t.blocked()[0] == SKIP
+    t.apply("--allow", "skip_files")
+    assert t.ids() == BEFORE
+
+
 @pytest.mark.parametrize("word", ["skip_files", "add_files"])
 def test_a_copy_that_kept_its_time_is_asked_for(make: Make, word: str) -> None:
     """Beside the file: its rows came twice. The same content in another place may be other rows."""
