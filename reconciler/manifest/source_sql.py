@@ -52,6 +52,15 @@ _FORMATS = "avro binaryfile csv delta hudi iceberg jdbc json kafka orc parquet r
 _FILES = frozenset(_FORMATS.split())
 """Spark can take `csv.name` for a file."""
 _PLAIN = re.compile(r"[\w-]+")
+_LEXEMES = re.compile(
+    r"""(?P<line>--(?:\\\n|[^\r\n])*)
+    |(?P<hint>/\*\+(?:(?!\*/).)*(?:\*/)?)
+    |(?P<block>/\*(?:(?!\*/).)*(?:\*/)?)
+    |\br'[^']*'|\br"[^"]*"|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`
+    |\w+|.""",
+    re.VERBOSE | re.DOTALL | re.IGNORECASE,
+)
+"""As Spark reads SQL. Two quotes beside each other are two texts here, which makes no difference."""
 
 
 def check_sql(source: Mapping[str, Any], path: Path, problems: list[Problem]) -> None:
@@ -88,8 +97,22 @@ def code_in(sql: str, place: Path) -> list[Problem]:
     if tree is None:
         return [Problem(SQL_CODE, place, wrong, _HINT)]
     _, dotted = _tables(tree)
-    found = dict.fromkeys([*_substituted(tree), *_paths(dotted), *_functions(tree)])
+    found = dict.fromkeys([*_comments(sql), *_substituted(tree), *_paths(dotted), *_functions(tree)])
     return [Problem(SQL_CODE, place, message, _WITHOUT) for message in found]
+
+
+def _comments(sql: str) -> Iterator[str]:
+    """Comments that end at one place for Spark and at another one for the parser here, which then would not see what is
+    run: Spark goes on after a backslash at the end of a line, and has rules of its own for a comment in a comment."""
+    for found in _LEXEMES.finditer(sql):
+        text = found[0]
+        match found.lastgroup:
+            case "line" if "\\\n" in text:
+                yield "the SQL has a comment with a backslash at the end of its line, so that Spark reads on in the next"
+            case "block" if "/*" in text[2:] or len(text) < 4 or not text.endswith("*/"):
+                yield "the SQL has a comment in a comment, or one that is not closed"
+            case "hint" if any(mark in text[3:] for mark in ("/*", "--", "'", '"', "`")) or not text.endswith("*/"):
+                yield "the SQL has a comment or a text in a hint, or a hint that is not closed"
 
 
 def _substituted(tree: Any) -> Iterator[str]:

@@ -13,6 +13,7 @@ from reconciler.manifest.load import Loaded
 from reconciler.manifest.problem import ManifestError
 from reconciler.manifest.schema_files import is_secret_of_source
 from reconciler.manifest.secrets import resolved_source
+from reconciler.manifest.source_sql import code_in
 from reconciler.model.data import DataSpec
 from reconciler.model.reading import Reading
 
@@ -152,6 +153,33 @@ WRONG = {
     "{format: lance, table: {catalog: lake, id: [t]}}": ("M482", "{catalog", "name another table"),
     "{format: lance, table: {catalog: lake, id: [a]}, storage.x: y}": ("M479", "storage.x", "remove it"),
 }  # fmt: skip
+
+
+CALL = "reflect('java.lang.System', 'getenv', 'HOME')"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"select 1 a -- \\\n/*\n, {CALL} b -- */\n",
+        f"select 1 a /* /*+ */, {CALL} b -- */\n",
+        f"select /*+ coalesce(1) -- */ 1 a,\n */ {CALL} b",
+        "select 1 a /* /* */ */",
+        "select 1 a /* never closed",
+    ],
+)
+def test_a_comment_that_spark_reads_otherwise(sql: str) -> None:
+    """Spark runs the call in the first two of them, and they are a comment for sqlglot."""
+    assert code_in(sql, ())
+
+
+def test_comments_and_marks_in_texts() -> None:
+    """Ordinary ones: a backslash within a line, marks in texts and names, quotes in comments."""
+    sql = (
+        "select /*+ broadcast(v) */ '/*' a, \"--\\\\\" `/*`, r'\\' c -- it's \\ so\r\n"
+        ", 'it''s \\' -- ' d /* `x' \\\n */ from v -- end"
+    )
+    assert not code_in(sql, ())
 
 
 @pytest.mark.parametrize(
