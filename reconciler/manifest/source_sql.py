@@ -108,7 +108,7 @@ def _comments(sql: str) -> Iterator[str]:
         text = found[0]
         match found.lastgroup:
             case "line" if "\\\n" in text:
-                yield "the SQL has a comment with a backslash at the end of its line, so that Spark reads on in the next"
+                yield "the SQL has a comment with a backslash at the end of its line: to Spark it goes on in the next"
             case "block" if "/*" in text[2:] or len(text) < 4 or not text.endswith("*/"):
                 yield "the SQL has a comment in a comment, or one that is not closed"
             case "hint" if any(mark in text[3:] for mark in ("/*", "--", "'", '"', "`")) or not text.endswith("*/"):

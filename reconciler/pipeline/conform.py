@@ -29,7 +29,11 @@ Convert = Callable[[Any, Any], Any]
 
 
 class ValueProblem(ValueError):
-    """What is wrong with a column's values."""
+    """What is wrong with a column's values, and at which place the first of them is."""
+
+    def __init__(self, message: str, place: int | None = None) -> None:
+        super().__init__(message)
+        self.place = place
 
 
 @dataclass(frozen=True)
@@ -74,7 +78,9 @@ def conform(batch: Any, target: Any, wanted: Mapping[str, str], rules: Rules = T
             made = convert(array, field.type)
             _no_nulls(made, field)
         except (pa.ArrowException, ValueError) as error:
-            raise ValueProblem(f"column {field.name!r}: {error}{_first_bad(array, field, convert)}") from error
+            place = _first_bad(array, field, convert)
+            first = f" (first at {repr(array[place].as_py())[:80]})" if place is not None else ""
+            raise ValueProblem(f"column {field.name!r}: {error}{first}", place) from error
         arrays.append(made)
     return pa.RecordBatch.from_arrays(arrays, schema=target)
 
@@ -198,12 +204,16 @@ def type_problem(given: Any, field: Any, rules: Rules) -> str | None:
         return lost
     unit = rules.unit_of.get(field.name)
     if column_casts.counts_time(given, field.type):
-        hint = f"write `columns: {{{field.name}: {{unit: s}}}}` (or ms, us, ns)"
-        return None if unit is not None else f"the source has {given}, and nothing says what its numbers count: {hint}"
+        return f"the source has {given}, and {uncounted(field)}" if unit is None else None
     if unit is not None and not pa.types.is_null(given):
         return f"`unit` is for numbers, and the source has {given}: remove it"
     why = _apart(given, field.type) if field.name not in rules.casts else None
     return why and f"{why}: cast it in the source, or write `columns: {{{field.name}: {{cast: true}}}}`"
+
+
+def uncounted(field: Any) -> str:
+    hint = f"write `columns: {{{field.name}: {{unit: s}}}}` (or ms, us, ns)"
+    return f"nothing says what its numbers count: {hint}"
 
 
 def _lost(given: Any, wanted: Any, lackable: bool) -> str | None:
@@ -300,16 +310,15 @@ def _is_bytes(type_: Any) -> bool:
     return bool(wide or types.is_fixed_size_binary(type_))
 
 
-def _first_bad(array: Any, field: Any, convert: Convert) -> str:
-    """The first value that fails alone; empty when none does."""
+def _first_bad(array: Any, field: Any, convert: Convert) -> int | None:
+    """The place of the first value that fails alone; None when none does."""
     low, high = 0, len(array)
     if array.type == field.type or not high:
-        return ""
+        return None
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if _fails(array.slice(low, middle - low), field.type, convert) else (middle, high)
-    shown = repr(array[low].as_py())
-    return f" (first at {shown[:80]})" if _fails(array.slice(low, 1), field.type, convert) else ""
+    return low if _fails(array.slice(low, 1), field.type, convert) else None
 
 
 def _fails(array: Any, type_: Any, convert: Convert) -> bool:

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reconciler.pipeline import column_casts, csv_text
-from reconciler.pipeline.conform import TEXT, Rules, conform, need_columns
+from reconciler.pipeline.conform import TEXT, Rules, ValueProblem, conform, need_columns
 
 BATCH_BYTES = 32 * 2**20
 """Of rows at a time, so that a task's memory does not grow with its files."""
@@ -34,13 +34,15 @@ _PLACE = re.compile(r",? ?/\S+\.rs:\d+(:\d+)?")
 CSV_BLOCK = BATCH_BYTES // 4
 _SHOWN = 80
 _IN_COLUMN = re.compile(r"CSV column #(\d+)")
-_VALUE = re.compile(r"(?:invalid value|The string) '(.*)'", re.DOTALL)
+_VALUE = re.compile(r"(?:invalid value|zone offset in) '(.*)'", re.DOTALL)
 _EXPECTED = re.compile(r"Expected (\d+) columns, got ")
 Again = Callable[[], AbstractContextManager[Any]]
 KeyPath = tuple[str, ...]
 """A key of a JSON row, or of an object in it, or of the objects of a list in it."""
 ANY_KEY = "\0any"
 """After a path: the object there has a key, whichever."""
+_FLOATS = {"halffloat": "float16", "float": "float32", "double": "float64"}
+"""As manifests name them."""
 _CODECS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
 Ranges = Callable[[int, int], bytes]
 """The bytes from a place on, so many."""
@@ -89,11 +91,12 @@ def read_batches(
     with _told(uri):
         wanted = {field.name: columns.get(field.name, field.name) for field in target}
         with _opened(uri, format_, storage_options, Listed(size, stamp, inode)) as file:
+            if format_ == "csv":
+                again = partial(_opened, uri, format_, storage_options, Listed(size, stamp, inode))
+                yield from _csv(uri, file, again, options, target, wanted, rules)
+                return
             if format_ == "parquet":
                 found = _parquet(file, target, wanted, row_groups, rules)
-            elif format_ == "csv":
-                again = partial(_opened, uri, format_, storage_options, Listed(size, stamp, inode))
-                found = _csv(uri, file, again, options, target, wanted, rules)
             else:
                 found = _json(file, target, wanted, rules)
             for batch in found:
@@ -354,7 +357,7 @@ def _rows_at_a_time(parquet: Any, names: set[str]) -> int:
 def _csv(
     uri: str, file: Any, again: Again, options: Options, target: Any, wanted: Mapping[str, str], rules: Rules
 ) -> Iterator[Any]:
-    """What is wrong is told with the line. `again`: opens the file once more."""
+    """As the table has them; what is wrong is told with the line. `again`: opens the file once more."""
     import pyarrow.csv as csv
 
     numbers = {wanted[f.name]: _number(f, rules) for f in target if _number(f, rules) is not None}
@@ -376,7 +379,7 @@ def _csv(
         )
         need_columns(reader.schema.names, target, wanted, rules)
         for batch in reader:
-            yield _with_numbers(batch, numbers, nulls or [""], rows)
+            yield _conformed(_with_numbers(batch, numbers, nulls or [""], rows), target, wanted, rules, rows)
             rows += batch.num_rows
     except csv_text.TextProblem as problem:
         raise FileError(f"{uri}:{problem.line}: {problem}") from problem
@@ -394,12 +397,22 @@ class _Bad(ValueError):
         self.row = row
 
 
+def _conformed(batch: Any, target: Any, wanted: Mapping[str, str], rules: Rules, start: int) -> Any:
+    try:
+        return conform(batch, target, wanted, rules)
+    except ValueProblem as problem:
+        if problem.place is None:
+            raise
+        raise _Bad(start + problem.place, str(problem)) from problem
+
+
 def _number(field: Any, rules: Rules) -> Any:
-    """The integers that a column is read as, by way of texts: pyarrow's reader takes `0x10` for 16."""
+    """The numbers that a column is read as, by way of texts: pyarrow's reader takes `0x10` for 16, and `1e400` for
+    infinity."""
     if field.name in rules.unit_of:
         return pa.int64()
     type_ = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-    return type_ if pa.types.is_integer(type_) else None
+    return type_ if column_casts.is_number(type_) else None
 
 
 def _with_numbers(batch: Any, numbers: Mapping[str, Any], nulls: Sequence[str], start: int) -> Any:
@@ -410,11 +423,13 @@ def _with_numbers(batch: Any, numbers: Mapping[str, Any], nulls: Sequence[str], 
         texts = batch.column(place)
         kept = pc.if_else(pc.is_in(texts, pa.array(nulls, pa.string())), pa.scalar(None, pa.string()), texts)
         trimmed = pc.utf8_trim_whitespace(kept)
-        row = next(column_casts.misfits(trimmed, type_, start), None)
-        if row is not None:
+        try:
+            made = column_casts.cast(trimmed, type_)
+        except pa.ArrowException as error:
+            row = next(column_casts.misfits(trimmed, type_, start))
             shown = repr(trimmed[row - start].as_py())[:_SHOWN]
-            raise _Bad(row, f"column {name!r}: {shown} is no {type_}")
-        batch = batch.set_column(place, name, column_casts.cast(trimmed, type_))
+            raise _Bad(row, f"column {name!r}: {shown} is no {_FLOATS.get(str(type_), type_)}") from error
+        batch = batch.set_column(place, name, made)
     return batch
 
 
@@ -464,18 +479,14 @@ def _header(file: Any, options: Options) -> list[str]:
 
 def _csv_type(type_: Any) -> Any:
     """What pyarrow's CSV reader makes directly, and otherwise what the rest is made of."""
-    if pa.types.is_dictionary(type_):
-        return type_.value_type
-    if pa.types.is_float16(type_):
-        return pa.float64()
-    return pa.string() if pa.types.is_decimal256(type_) else type_
+    return type_.value_type if pa.types.is_dictionary(type_) else type_
 
 
 def _json(file: Any, target: Any, wanted: Mapping[str, str], rules: Rules) -> Iterator[Any]:
     """A key that a row does not have is null; `json_keys` tells which keys no row has."""
     import pyarrow.json as json
 
-    types = {f.name: pa.int64() if f.name in rules.unit_of else _json_type(f.type) for f in target if in_json(f.type)}
+    types = {f.name: _json_type(f.type, f.name in rules.unit_of) for f in target if in_json(f.type)}
     schema = pa.schema([(wanted[name], type_) for name, type_ in types.items()])
     shape = json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
     try:
@@ -493,18 +504,21 @@ def in_json(type_: Any) -> bool:
     return all(in_json(type_.field(number).type) for number in range(type_.num_fields)) if nested else True
 
 
-def _json_type(type_: Any) -> Any:
+def _json_type(type_: Any, counts: bool) -> Any:
+    """`counts`: numbers stand for the times in it."""
     types = pa.types
     if types.is_dictionary(type_):
-        return _json_type(type_.value_type)
+        return _json_type(type_.value_type, counts)
     if types.is_list(type_) or types.is_large_list(type_) or types.is_fixed_size_list(type_):
-        return pa.list_(_json_type(type_.value_type))
+        return pa.list_(_json_type(type_.value_type, counts))
     if types.is_struct(type_):
-        return pa.struct([(field.name, _json_type(field.type)) for field in type_])
+        return pa.struct([(field.name, _json_type(field.type, counts)) for field in type_])
+    if counts and column_casts.is_time(type_):
+        return pa.int64()
     if types.is_date(type_) or types.is_time(type_):
         return pa.string()
     if types.is_fixed_size_binary(type_):
         return pa.binary()
-    if types.is_float16(type_):
-        return pa.float64()
+    if types.is_float16(type_) or types.is_float32(type_):
+        return pa.float64()  # What is too large would be infinite.
     return pa.int64() if types.is_duration(type_) else type_

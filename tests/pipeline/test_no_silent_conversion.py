@@ -186,7 +186,7 @@ def test_quotes_that_are_fine(tmp_path: Path, chunk: int) -> None:
     [
         ("t,n\na,1\n\nb,x\n", 4, "column 'n': 'x' is no int8"),
         ("t,n\na,1\nb,2,3\n", 3, "Expected 2 columns, got 3"),
-        ('t,f\n"a\nb",1\nc,1.5.5\n', 4, "column 'f': CSV conversion error to float: invalid value '1.5.5'"),
+        ('t,f\n"a\nb",1\nc,1.5.5\n', 4, "column 'f': '1.5.5' is no float32"),
     ],
 )
 def test_what_is_wrong_in_a_csv_is_told_with_its_line(tmp_path: Path, text: str, line: int, why: str) -> None:
@@ -220,3 +220,54 @@ def test_what_a_csv_writer_writes_is_fine_in_chunks_of_any_size(rows: list[list[
     python_csv.writer(quoted, quoting=python_csv.QUOTE_ALL).writerows([*rows, ["x", "y"]])
     with pytest.raises(csv_text.TextProblem):
         take(quoted.getvalue().encode().rstrip()[:-1], chunk)
+
+
+@pytest.mark.parametrize("text", ["1e400", "-1e400", "0x10", "1_000"])
+@pytest.mark.parametrize("wanted", [*FLOATS, pa.float16(), pa.decimal128(9, 2), pa.decimal256(50, 2)], ids=str)
+def test_a_text_is_no_other_number(tmp_path: Path, text: str, wanted: pa.DataType) -> None:
+    with pytest.raises(FileError, match=rf"a\.csv:4: column 'n': '{text}' is no (float|decimal)"):
+        csv(tmp_path, f't,n\n"a\nb", 1.5 \nc,{text}\n', n=wanted, t=pa.string())
+
+
+def test_texts_that_are_infinite(tmp_path: Path) -> None:
+    found = csv(tmp_path, "n,m\ninf,3.4e38\n-Infinity,\n", n=pa.float64(), m=pa.float32())
+    assert found == {"n": [float("inf"), float("-inf")], "m": [pytest.approx(3.4e38), None]}
+    with pytest.raises(FileError, match=r"a\.csv:2: column 'n': '3.5e38' is no float32"):
+        csv(tmp_path, "n\n3.5e38\n", n=pa.float32())
+    for wanted in (pa.float32(), pa.list_(pa.float32())):
+        value = "[1, 3.5e38]" if pa.types.is_list(wanted) else "3.5e38"
+        (tmp_path / "a.json").write_text(f'{{"n": {value}}}\n')
+        with pytest.raises(FileError, match="column 'n': a number is too large for float"):
+            read(tmp_path / "a.json", pa.schema([("n", wanted)]), "json", Rules())
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted", "unit"),
+    [
+        ("1.005", pa.decimal128(9, 2), None),
+        ("12345678", pa.decimal128(9, 2), None),
+        ("2024-01-01", UTC, None),
+        ("2024-01-01T00:00:00Z", pa.timestamp("us"), None),
+        ("9223372036854775807", UTC, "s"),
+        ("86400", pa.time32("s"), "s"),
+    ],
+)
+def test_every_error_in_csv_has_its_line(tmp_path: Path, text: str, wanted: pa.DataType, unit: str | None) -> None:
+    rules = Rules(units=(("n", unit),)) if unit else Rules()
+    with pytest.raises(FileError, match=rf"a\.csv:4: .*column 'n'.*{text}"):
+        csv(tmp_path, f't,n\n"a\nb",\nc,{text}\n', rules, n=wanted, t=pa.string())
+
+
+@pytest.mark.parametrize("format_", ["csv", "json"])
+def test_a_duration_in_texts_counts_what_is_stated(tmp_path: Path, format_: str) -> None:
+    wanted = pa.schema([("c", pa.duration("ms"))])
+    assert UNIT in fits(None, wanted, {}, format_, Rules())[0]
+    assert fits(None, wanted, {}, format_, Rules(units=(("c", "s"),))) == []
+
+
+def test_counts_deep_inside_of_json(tmp_path: Path) -> None:
+    wanted = pa.schema([("c", pa.list_(pa.struct([("at", UTC), ("span", pa.duration("ms"))])))])
+    assert UNIT in fits(None, wanted, {}, "json", Rules())[0]
+    (tmp_path / "a.json").write_text(f'{{"c": [{{"at": {SECONDS}, "span": 2}}]}}\n')
+    (((found,),),) = read(tmp_path / "a.json", wanted, "json", Rules(units=(("c", "s"),))).to_pydict().values()
+    assert (found["at"].timestamp(), found["span"].total_seconds()) == (SECONDS, 2)
