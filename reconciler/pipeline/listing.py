@@ -110,10 +110,14 @@ def need_own(path: str) -> None:
     base = os.path.abspath(local_path(path))
     home = home_of(base)
     _need_inside(base, home)
-    for folder, folders, files in os.walk(base):
+    seen: set[str] = set()
+    for folder, folders, files in os.walk(base, followlinks=True):
         for found in (os.path.join(folder, name) for name in (*folders, *files)):
             if os.path.islink(found):
                 _need_inside(found, home)
+        inside = [os.path.realpath(os.path.join(folder, name)) for name in folders]
+        folders[:] = [name for name, real in zip(folders, inside, strict=True) if real not in seen]
+        seen.update(inside)
 
 
 def _need_inside(path: str, home: str | None) -> None:

@@ -162,6 +162,23 @@ def test_links_inside_of_a_lance_table_stay_there_too(tmp_path: Path) -> None:
         list_source(source, {}, True)
 
 
+def test_links_behind_a_link_of_a_lance_table_stay_there_too(tmp_path: Path) -> None:
+    """Its data is in another folder of the checkout, and a file there is a link out of it."""
+    put(tmp_path, "home/.git/config", "home/other/x", "away/x")
+    source = {"format": "lance", "path": f"{tmp_path}/home/t.lance"}
+    lance.write_dataset(pa.table({"id": [1]}), source["path"])
+    data = tmp_path / "home" / "t.lance" / "data"
+    data.rename(tmp_path / "home" / "other" / "data")
+    data.symlink_to(tmp_path / "home" / "other" / "data")
+    (data / "round").symlink_to(tmp_path / "home" / "t.lance")
+    assert list_source(source, {}, True).version == 1
+    (file,) = data.glob("*.lance")
+    file.rename(tmp_path / "away" / file.name)
+    file.symlink_to(tmp_path / "away" / file.name)
+    with pytest.raises(SourceError, match="a link leads out of"):
+        list_source(source, {}, True)
+
+
 def test_what_cannot_be_listed_is_never_empty(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     put(tmp_path, "only/_x", "f")
