@@ -63,6 +63,8 @@ def dump_record(record: DataRecord) -> str:
         value["purged"] = record.purged
     if record.rows is not None:
         value["rows"] = {"version": record.rows.version, "digest": record.rows.digest}
+        if record.rows.before:
+            value["rows"]["before"] = True
         if record.rows.columns:
             value["columns"] = {path: list(column) for path, column in record.rows.columns.items()}
     return json.dumps(value, sort_keys=True, separators=(",", ":"))
@@ -80,7 +82,7 @@ def load_record(text: str) -> DataRecord:
 
 def _row_state(value: Any, columns: Any) -> RowState:
     known = {str(path): (int(number), str(type_)) for path, (number, type_) in columns.items()}
-    return RowState(int(value["version"]), str(value["digest"]), known)
+    return RowState(int(value["version"]), str(value["digest"]), known, bool(value.get("before", False)))
 
 
 LOST = DataRecord("", lost=True)
@@ -158,7 +160,9 @@ def _record(dataset: Any, notes: Mapping[str, str]) -> DataRecord | None:
     assert claim is not None
     landed, whole = _landed(dataset, claim.base)
     if landed is not None:
-        return replace(load_record(landed), noted=False)
+        record = load_record(landed)
+        rows = replace(record.rows, before=True) if record.rows is not None else None
+        return replace(record, noted=False, rows=rows)
     return folded if whole else LOST
 
 

@@ -181,7 +181,10 @@ def _around(dataset: Any, version: int, transaction: Any) -> Iterator[Any]:
 
 
 def _same(now: RowState, since: RowState) -> bool:
-    """A record without a digest is of this very dataset, a moment ago. Columns may have come and gone."""
+    """A record without a digest is of this very dataset, a moment ago. Columns may have come and gone. Of rows that
+    others came to, the history has to tell what became of those."""
+    if since.before:
+        return False
     if not since.digest:
         return now.version == since.version
     return now.digest == since.digest and all(now.columns.get(p, c) == c for p, c in since.columns.items())

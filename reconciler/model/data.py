@@ -86,6 +86,9 @@ class RowState:
     columns: Mapping[str, tuple[int, str]] = field(default_factory=lambda: MappingProxyType({}), hash=False)
     """Dotted path -> number of the field and type. A column that is written anew has another number. Empty in records
     of earlier versions."""
+    before: bool = False
+    """The record describes these rows and those of the commit that came with it. Who finds these alone finds that the
+    others were taken away."""
 
 
 @dataclass(frozen=True, slots=True)

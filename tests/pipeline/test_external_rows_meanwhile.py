@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +133,35 @@ def test_a_run_that_is_cut_off_after_its_commit(make: Make, mode: str, others: s
     else:
         assert t.ids() == [*range(30), *THEIRS]
         assert t.blocked()[0] == WORDS[mode]
+
+
+@pytest.mark.parametrize("others", ["after", "later"])
+def test_rows_that_are_taken_away_before_they_are_noted(make: Make, others: str) -> None:
+    """What is left are the rows from before our commit, which the record of a commit names."""
+    t = make(APPEND)
+    t.source(2)
+    with (
+        cut_off() if others == "later" else nullcontext(),
+        around_the_commit(after=lambda: t.dataset().delete("id >= 20")),
+    ):
+        t.run("apply", "m.yaml", "--yes")
+    assert t.ids() == OURS
+    t.apply(code=3)  # The record is noted.
+    word, reason = t.blocked()
+    assert word == "allow:mix_rows"
+    assert "(Delete, " in reason
+    assert (t.origin() or (None,))[0] is False
+
+
+@pytest.mark.parametrize("mode", [ONCE, APPEND, REPLACE])
+def test_the_first_rows_are_taken_away_before_they_are_noted(tmp_path: Path, mode: str) -> None:
+    t = declared(tmp_path, _no_fixture, "dir-v1", mode)
+    with around_the_commit(after=lambda: t.dataset().delete("true")):
+        t.apply()
+    assert t.ids() == []
+    assert (t.origin() or (None,))[0] is False
+    if mode != ONCE:
+        assert t.blocked()[0] == "allow:purge_data"
 
 
 @pytest.mark.parametrize("mode", [APPEND, REPLACE])
