@@ -31,6 +31,7 @@ from reconciler.catalog.base import DataPlace, WriteContext
 from reconciler.catalog.fence import may_write
 from reconciler.catalog.lance_data import (
     CLAIM_KEY,
+    LOST,
     PLAN_PROPERTY,
     RECORD_KEY,
     RUN_PROPERTY,
@@ -82,13 +83,18 @@ class Held:
     """At the pinned version."""
     applied_by: str = ""
     """The run, noted beside the rows once they are in."""
+    known: DataRecord | None = None
+    """What this run knows of the rows, for the case that the history that tells is cleaned up while it is at work. Lost
+    while a commit of it may have landed."""
 
     @property
     def version(self) -> int:
         return int(self.dataset.version)
 
-    def record(self) -> DataRecord | None:
-        return record_of(self.dataset, self.dataset.metadata)
+    def know(self, dataset: Any) -> None:
+        """From the dataset right after the claim, or after a commit of this run."""
+        record = record_of(dataset, dataset.metadata)
+        self.known = record if record is None or record.lost else described(dataset, record)
 
     def external(self, since: RowState) -> ExternalRows | None:
         """What others did to the rows since then, up to this moment."""
@@ -124,18 +130,22 @@ class Held:
         properties = self._names()
         if record is not None:
             properties[RECORD_KEY] = dump_record(replace(record, rows=row_state(self.dataset)))
+        known, self.known = self.known, LOST
         try:
             with translated(f"commit the rows of {self.place.uri}", write=True):
-                return committed(self.place, operation, self.version, properties)
+                found = committed(self.place, operation, self.version, properties)
         except CatalogError as error:
-            if not error.unknown_outcome and error.code != Code.CONCURRENT_MODIFICATION:
-                raise
-            found = (
-                self._landed()
-            )  # Raises what it is then: still unknown. A conflict may be one with itself: sent again.
+            conflict = error.code == Code.CONCURRENT_MODIFICATION  # Perhaps with itself: sent again.
+            found = self._landed() if error.unknown_outcome or conflict else None  # Raises: then it is still unknown.
             if found is None:
+                self.known = self.known if error.unknown_outcome else known
                 raise
-            return found
+        with contextlib.suppress(Exception):  # The rows are in. It is read again when the claim is given back.
+            if record is not None and int(found.version) == self.version + 1:
+                self.known = replace(record, rows=row_state(found))
+            else:
+                self.know(found)
+        return found
 
     def _names(self) -> dict[str, str]:
         return {PLAN_PROPERTY: self.claim.plan, STEP_PROPERTY: self.claim.step, RUN_PROPERTY: self.claim.run}
@@ -184,6 +194,7 @@ def claimed(
     renewal = _Renewal(held)
     renewal.start()
     try:
+        held.know(held.dataset)
         yield held
     except BaseException as error:
         renewal.stop()
@@ -381,12 +392,12 @@ def _give_back(held: Held) -> None:
         found = load_claim(latest.metadata.get(CLAIM_KEY))
         if found is None or found.run != held.claim.run:
             return
-        record = record_of(latest, latest.metadata)
+        record = _to_note(held, latest)
         if record is not None and record.lost:
             return
         notes: dict[str, str | None] = {CLAIM_KEY: None}
         if record is not None:
-            notes[RECORD_KEY] = dump_record(described(latest, record))
+            notes[RECORD_KEY] = dump_record(record)
         if held.applied_by and held._landed() is not None:
             notes[APPLIED_BY_KEY] = held.applied_by
         try:
@@ -399,6 +410,13 @@ def _give_back(held: Held) -> None:
             if unanswered >= UNANSWERED:
                 break
     _left.add(held.claim.run)
+
+
+def _to_note(held: Held, latest: Any) -> DataRecord | None:
+    record = record_of(latest, latest.metadata)
+    if record is None:
+        return None
+    return held.known if record.lost else described(latest, record)
 
 
 class _Renewal:

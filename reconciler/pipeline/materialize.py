@@ -46,7 +46,7 @@ def materialize(running: Running, change: MaterializeTable, place: DataPlace, co
     source = running.resolve(change.reads)
     storage = storage_of(source) or dict(place.storage_options)
     with claimed(place, context, Clock(stopped=running.stopped)) as held:
-        record = held.record()
+        record = held.known
         after = record_after(record, change)
         if record is not None and record == replace(after, noted=record.noted):
             return Written(held.claim.base, held.version, False)  # Another run of this step was faster, or was cut off.

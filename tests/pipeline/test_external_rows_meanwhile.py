@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pipeline.external_runs import around_the_commit, cut_off, killed
-from pipeline.filled_table import APPEND, ONCE, REPLACE, Make, declared
+from pipeline.filled_table import APPEND, ONCE, REPLACE, FilledTable, Make, declared
 from servers.spark import need_java
 
 from reconciler.catalog import lance_write
-from reconciler.catalog.lance_data import CLAIM_KEY
+from reconciler.catalog.lance_data import CLAIM_KEY, load_claim
 from reconciler.pipeline import claims, write_task
 from reconciler.pipeline.claims import Held
 
@@ -248,6 +250,73 @@ def test_what_was_claimed_is_looked_at_again(make: Make) -> None:
     assert "since the plan was made" in run.out
     assert t.ids() == [*OURS, *THEIRS]
     assert t.blocked()[0] == WORDS[APPEND]
+
+
+def renewed_and_cleaned(t: FilledTable) -> None:
+    """A step takes long, so that its claim is renewed, and another team keeps no old versions: the transaction that
+    made the claim is gone."""
+    live = t.dataset()
+    claim = load_claim(live.metadata[CLAIM_KEY])
+    assert claim is not None
+    claims._written(t.place, live, {CLAIM_KEY: replace(claim, until=claim.until + 60).dumped()}, claim)
+    t.dataset().cleanup_old_versions(older_than=timedelta(0), error_if_tagged_old_versions=False)
+
+
+@pytest.mark.parametrize("mode", [APPEND, REPLACE])
+def test_versions_that_are_cleaned_up_in_a_step_that_fails(
+    make: Make, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run knows that nothing of it is in, whatever became of the history."""
+    t = make(mode)
+    t.source(2)
+
+    def fails(unit: Any) -> Any:
+        renewed_and_cleaned(t)
+        raise OSError("no answer")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(write_task, "write", fails)
+        assert t.run("apply", "m.yaml", "--yes").code != 0
+    assert CLAIM_KEY not in t.dataset().metadata
+    t.apply()
+    assert t.ids() == list(range(30))
+    t.need_settled()
+
+
+@pytest.mark.parametrize("others", [True, False], ids=["rows-too", "cleanup-alone"])
+def test_versions_that_are_cleaned_up_before_the_rows_are_noted(make: Make, others: bool) -> None:
+    t = make(APPEND)
+    t.source(2)
+
+    def after() -> None:
+        if others:
+            t.append(100)
+        renewed_and_cleaned(t)
+
+    with around_the_commit(after=after):
+        t.apply()
+    assert CLAIM_KEY not in t.dataset().metadata
+    if others:
+        assert t.blocked()[0] == WORDS[APPEND]
+    else:
+        t.need_settled()
+
+
+def test_versions_that_are_cleaned_up_after_columns_were_written(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    t = make(APPEND)
+    t.columns.append({"name": "size", "type": "int32", "backfill": {"sql": "length(text)"}})
+    give_back = claims._give_back
+
+    def later(held: Held) -> None:
+        renewed_and_cleaned(t)
+        give_back(held)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(claims, "_give_back", later)
+        t.apply()
+    assert CLAIM_KEY not in t.dataset().metadata
+    assert set(t.dataset().to_table()["size"].to_pylist()) == {5, 6}
+    t.need_settled()
 
 
 @pytest.mark.parametrize("mode", [APPEND, REPLACE])
