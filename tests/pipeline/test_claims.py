@@ -74,7 +74,7 @@ def forget_process(place: DataPlace) -> None:
 
 def test_a_claim_is_given_back_with_the_record(place: DataPlace) -> None:
     with claimed(place, CONTEXT) as held:
-        assert held.record() is None
+        assert held.known is None
         append(held)
         assert CLAIM_KEY in now(place).metadata
     assert CLAIM_KEY not in now(place).metadata
@@ -164,7 +164,7 @@ def test_a_run_that_was_only_slow_is_refused_after_its_claim_was_taken(place: Da
         held = slow.__enter__()
         forget_process(place)
         with claimed(place, WriteContext("sha256:other", "s1")) as second:
-            assert second.record() is None
+            assert second.known is None
             append(second)
         with pytest.raises(CatalogError) as refused:
             append(held)
@@ -206,7 +206,7 @@ def test_a_commit_before_the_fence_is_seen_by_who_takes_over(place: DataPlace, m
 
         monkeypatch.setattr(claims, "_fenced", late)
         with claimed(place, WriteContext("sha256:other", "s1")) as second:
-            assert second.record() == replace(RECORD, noted=False)
+            assert second.known == replace(RECORD, noted=False)
         slow.__exit__(None, None, None)
     assert now(place).count_rows() == 3
 
@@ -223,7 +223,7 @@ def test_a_live_claim_is_waited_for(place: DataPlace) -> None:
             slow.__exit__(None, None, None)
 
     with claimed(place, CONTEXT, Clock(sleep=sleep)) as second:
-        assert second.record() == RECORD
+        assert second.known == RECORD
     assert len(waited) == 2
 
 
@@ -376,7 +376,7 @@ def test_many_at_once_append_once(place: DataPlace) -> None:
         try:
             started.wait()
             with claimed(place, CONTEXT, Clock(sleep=lambda _: threading.Event().wait(0.02))) as held:
-                if held.record() is None:
+                if held.known is None:
                     append(held)
         except BaseException as error:
             failures.append(error)
@@ -449,7 +449,7 @@ def test_a_commit_that_lands_after_nobody_waits_for_it(
     if not late:
         commit(*kept[0])
     with claimed(place, CONTEXT) as held:  # At once: this process knows that the other one is left.
-        if held.record() is None:
+        if held.known is None:
             append(held)
     if late:
         with pytest.raises(Exception, match=r"preempted|incompatible"):
