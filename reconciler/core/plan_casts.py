@@ -21,7 +21,7 @@ from reconciler.core.plan_index import rebuild_index, wanted_indexes, with_live_
 from reconciler.core.rewrite import rewritten
 from reconciler.core.text import listing
 from reconciler.model.arrow import ArrowType, Dictionary, Field
-from reconciler.model.change import AlterColumns, ColumnAlteration, RewriteColumns
+from reconciler.model.change import AlterColumns, Change, ColumnAlteration, RewriteColumns
 from reconciler.model.codec import field_json
 from reconciler.model.desired import DesiredTable
 from reconciler.model.errors import Code, ReadError
@@ -123,10 +123,14 @@ class Casts:
         self._propose(change, "rewrite" if lost else "metadata", reason, before, None, lost, [])
 
     def nullability(self, found: Sequence[Difference]) -> None:
-        """Nulls that become allowed are one step; each column that is to have none any more has its own."""
+        """Nulls that become allowed are one step, but a column whose cast comes first, which may fail, has its own, and
+        so has each column that is to have none any more."""
+        cast = {name for draft in self.d.drafts for name in _cast_by(draft.change)}
         freed = [x for x in found if _wanted(x).nullable]
-        if freed:
-            self._nullable([x.path for x in freed], True, None)
+        if together := [x.path for x in freed if x.column not in cast]:
+            self._nullable(together, True, None)
+        for _, these in _by_column([x for x in freed if x.column in cast]):
+            self._nullable([x.path for x in these], True, None)
         for _, these in _by_column([x for x in found if not _wanted(x).nullable]):
             self._nullable([x.path for x in these], False, "set_not_null")
 
@@ -242,6 +246,16 @@ def _types(x: Difference) -> tuple[ArrowType, ArrowType]:
     """Live and wanted, as compared."""
     assert x.live is not None
     return bare(x.live.type), bare(_wanted(x).type)
+
+
+def _cast_by(change: Change) -> set[str]:
+    """The columns that a step gives another type."""
+    match change:
+        case RewriteColumns():
+            return {f.name for f in change.fields}
+        case AlterColumns():
+            return {a.path.partition(".")[0] for a in change.columns if a.type is not None}
+    return set()
 
 
 def _by_column(found: Sequence[Difference]) -> Iterator[tuple[str, list[Difference]]]:

@@ -483,6 +483,21 @@ def test_a_cast_that_cannot_be_done_does_not_cost_us_our_index() -> None:
     assert (cast.change.loses, cast.risk) == (("mine", "theirs"), "destructive")
 
 
+def test_a_cast_that_fails_holds_up_no_index_of_another_column() -> None:
+    """Both columns allow nulls from now on. That is one step, unless one of them is cast first."""
+    want = table("a", "t", fields=columns(id="int64", x="int32"), indexes=(Index("mine", "id", "btree"),))
+    fields = tuple(replace(f, nullable=False) for f in columns(id="int64", x="string"))
+    live = live_table("a", "t", fields=fields, empty=True)
+    result = on_table(want, live)
+    cast = next(s for s in result.steps if isinstance(s.change, AlterColumns) and s.change.columns[0].type)
+    waiting = {cast.id}
+    for step in result.steps:
+        waiting |= {step.id} if waiting.intersection(step.needs) else set()
+    freed = [s for s in result.steps if isinstance(s.change, AlterColumns) and s.change.columns[0].nullable]
+    assert [tuple(c.path for c in s.change.columns) for s in freed] == [("id",), ("x",)]  # type: ignore[union-attr]
+    assert [s.id in waiting for s in (*freed, only(result, CreateIndex))] == [False, True, False]
+
+
 def test_an_index_goes_after_the_one_that_comes_for_its_column() -> None:
     """Whatever their names and types: the column is not without one, and keeps it when the new one cannot be built."""
     fields = columns(id="int64", other="int64")
