@@ -219,7 +219,7 @@ def test_timeout_bounds_what_else_a_plan_looks_at(tmp_path: Path, what: str, ver
     assert run.code == 1
     name = "the table that is moved to" if what == "migration" else "the source of table"
     assert f"error: {name} lake:t cannot be read" in run.err
-    assert "has not answered, the --timeout of 3 s is over" in run.err
+    assert "has not answered, the --timeout of 8 s is over" in run.err
 
 
 @pytest.mark.slow
