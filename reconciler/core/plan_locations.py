@@ -13,7 +13,7 @@ from reconciler.core.world import World
 from reconciler.model.desired import CatalogSpec, DesiredTable
 from reconciler.model.diagnostic import Diagnostic
 from reconciler.model.ident import Ident, dotted
-from reconciler.model.observed import Finding, Present, Snapshot, Unreadable
+from reconciler.model.observed import Finding, Present, Snapshot, Unreadable, what_is_left
 from reconciler.model.plan import INCOMPLETE, LOCATION_CONFLICT, TWO_APPLIES
 from reconciler.model.state import TableState
 
@@ -112,7 +112,7 @@ class Locations:
             return gap_block(gap, _unseen(f"the listing of {where} is incomplete ({gap.message}), and a table in it"))
         for found in (self._snapshot.tables, self._snapshot.namespaces):
             for ident, finding in found.items():
-                if isinstance(finding, Unreadable) and not finding.foreign:
+                if isinstance(finding, Unreadable) and not finding.foreign and finding.gone is None:
                     block = unread_block(finding)
                     return replace(block, reason=_unseen(f"{dotted(ident)} cannot be read ({finding.message}), and it"))
         for ident in sorted(self._snapshot.hidden_unread):
@@ -139,6 +139,7 @@ class Locations:
         return self._users
 
     def _add(self, ident: Ident, found: Finding) -> None:
+        found = what_is_left(found)
         if isinstance(found, Present) and isinstance(found.state, TableState):
             location, place = found.state.location, found.state.place
             if isinstance(location, str):

@@ -199,6 +199,7 @@ def tunnel(refuse: bool = False) -> Iterator[tuple[str, list[str]]]:
 
     threading.Thread(target=accept, daemon=True).start()
     yield f"me:pw@127.0.0.1:{listener.getsockname()[1]}", asked
+    listener.shutdown(socket.SHUT_RDWR)
     listener.close()
 
 

@@ -31,7 +31,7 @@ from reconciler.model.desired import ALLOW_WORDS, CatalogSpec, Desired, DesiredN
 from reconciler.model.diagnostic import Source
 from reconciler.model.errors import CatalogError, Code
 from reconciler.model.ident import Ident
-from reconciler.model.observed import Gap, LeftOut, Present, Snapshot, Unreadable, Unsupported
+from reconciler.model.observed import Detached, Gap, LeftOut, Present, Snapshot, Unreadable, Unsupported
 from reconciler.model.plan import LOCATION_CONFLICT, PARENT_BLOCKED, TWO_APPLIES, Plan, Step
 from reconciler.model.state import UNKNOWN, DatasetState, Index, Marks, NamespaceState, TableState
 from reconciler.model.values import ValueCheck, ValueFinding
@@ -481,6 +481,22 @@ def test_a_cast_that_cannot_be_done_does_not_cost_us_our_index() -> None:
     cast = allowed.steps[0]
     assert isinstance(cast.change, AlterColumns)
     assert (cast.change.loses, cast.risk) == (("mine", "theirs"), "destructive")
+
+
+def test_a_table_whose_data_is_gone_has_no_data_of_another_one() -> None:
+    """Its entry says where it was: data that is elsewhere is attached in the plan that makes it again."""
+    there = TableState("s3://lake/b", {}, US, None, gone=True)
+    gone = Unreadable(Code.INVALID_TABLE_STATE, "the data of b is gone", owner="us", gone=there)
+    left = DatasetState(ID, owner="us", empty=False)
+    wanted = {("a", "t"): table("a", "t"), ("a", "b"): table("a", "b", allow=("recreate",))}
+    desired = Desired(
+        {"lake": CatalogSpec("lake", "memory", {}, Management("us"), HERE)},
+        {"lake": {("a",): ns("a")}},
+        {"lake": wanted},
+    )
+    snapshot = Snapshot({("a",): SPACE}, {("a", "t"): Detached("s3://lake/x", left), ("a", "b"): gone})
+    made = make_plan(desired, {"lake": snapshot}, {"lake": MemoryCapabilities()}, PlanOptions())
+    assert steps(made) == [("create_dataset", ("a", "b")), ("declare_table", ("a", "t"))]
 
 
 def test_a_cast_that_fails_holds_up_no_index_of_another_column() -> None:

@@ -273,6 +273,8 @@ class Hostile:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)  # Closing alone does not end the thread that accepts.
         self._socket.close()
         for connection in self._open:
             with suppress(OSError):
